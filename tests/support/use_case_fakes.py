@@ -20,6 +20,33 @@ LONG = "x" * 400
 """Three parts."""
 
 
+class PortedServer:
+    """Fakes `app.ports.PortedNumbers`: a server that is asked about each number once."""
+
+    def __init__(self, known: Sequence[str] = ("447700900123",)) -> None:
+        self.known = set(known)
+        self.asked: list[str] = []
+
+    def find(self, number: str) -> str:
+        return {"447700900123": "23433"}.get(number, "") if number in self.known else ""
+
+    def source(self, number: str) -> str:
+        return f"a test of {number}"
+
+    def unknown(self, numbers: Sequence[str]) -> Sequence[str]:
+        return [number for number in numbers if number not in self.known]
+
+    async def ask(self, numbers: Sequence[str]) -> None:
+        self.asked += numbers
+        self.known.update(numbers)
+
+    async def refresh(self) -> None:
+        """Has the same numbers for ever."""
+
+    async def close(self) -> None:
+        """Has no connection."""
+
+
 class NotedGathering:
     """Fakes `app.ports.Gathering`: keeps the facts, and counts the calls."""
 

@@ -58,6 +58,7 @@ class MessagesDoor:
 
     async def _send(self, call: Call, body: bytes) -> Reply:
         fields = self._fields(call, body)
+        await self._sending.find_networks(call.who, fields)
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
         try:
             self._sending.send(call.who, fields, partial(_settle, stored))

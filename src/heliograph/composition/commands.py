@@ -21,13 +21,17 @@ from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
-    from heliograph.app.ports import PortedNumbers, Store
+    from heliograph.app.observing.counters import LookupCounters
+    from heliograph.app.ports import Journal, PortedNumbers, Store
     from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
     from heliograph.domain.message.retention import RetentionDays
 
 STORE_FILE = "heliograph.db"
+
+FICTITIOUS = "447700900000"
+"""A number that belongs to no subscriber: Ofcom keeps its range free for films."""
 
 
 async def open_store(settings: Settings) -> OpenedStore:
@@ -113,6 +117,7 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
     from heliograph.smpp.constants import CommandStatus
 
     store, encryption = await open_store(settings)
+    ported = PortedOnDemand(settings)
     try:
         desk = Desk(
             store,
@@ -128,13 +133,14 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             hours_days=settings.reports.hours_days,
             probe=lambda connector: ADAPTERS[connector.kind].probe(connector, settings),
             reads_secrets=True,
-            ported=lambda: _ported(settings),
+            ported=ported,
             pause=asyncio.sleep,
             encryption=encryption,
         )
         desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
         yield desk
     finally:
+        await ported.close()
         await store.close()
 
 
@@ -144,22 +150,66 @@ def _composer(settings: Settings, store: "Store") -> "Composer":
     from heliograph.net.address_guard import AddressGuard
 
     guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
-    directory = Directory(store.table_changes, store.accounts, policy=policy_of, ported=_ported(settings))
+    directory = Directory(store.table_changes, store.accounts, policy=policy_of)
     return Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
 
 
-def _ported(settings: Settings) -> "PortedNumbers | None":
-    """Returns the file of ported numbers, or None without such a file. Raises Invalid."""
-    if not settings.routing.ported_file:
-        return None
-    from heliograph.adapters.system.journal import LogJournal
-    from heliograph.adapters.system.ported_numbers import PortedFile, UnusablePorted
+class PortedOnDemand:
+    """The file of ported numbers and the look-up of a command, which are opened on use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._opened: PortedNumbers | None = None
+
+    def __call__(self) -> "PortedNumbers | None":
+        """Returns None without both settings. Raises Invalid."""
+        if self._opened is None:
+            from heliograph.adapters.system.journal import LogJournal
+
+            self._opened = open_ported(self._settings, LogJournal())
+        return self._opened
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
+def open_ported(
+    settings: Settings, journal: "Journal", counters: "LookupCounters | None" = None
+) -> "PortedNumbers | None":
+    """Opens the file of ported numbers, and the look-up that numbers beyond the file take. Returns None without both.
+    Must be called while the loop runs, if there is a look-up. Raises Invalid."""
     from heliograph.app.resources.desk import Invalid
 
-    try:
-        return PortedFile(Path(settings.routing.ported_file), LogJournal())
-    except UnusablePorted as problem:
-        raise Invalid("routing.ported_file", str(problem)) from None
+    routing = settings.routing
+    file = None
+    if routing.ported_file:
+        from heliograph.adapters.system.ported_numbers import PortedFile, UnusablePorted
+
+        try:
+            file = PortedFile(Path(routing.ported_file), journal)
+        except UnusablePorted as problem:
+            raise Invalid("routing.ported_file", str(problem)) from None
+    if not routing.lookup_url:
+        return file
+    from heliograph.adapters.system.number_lookup import NumberLookup
+
+    return NumberLookup(
+        routing.lookup_url, routing.lookup_authorization, routing.lookup_kept_s, journal, file, counters
+    )
+
+
+async def probe_lookup(settings: Settings) -> str:
+    """Asks the server of the setting `routing.lookup_url` about a number that belongs to no subscriber. Returns why its
+    answer is not usable, empty if it is."""
+    from heliograph.adapters.system.journal import LogJournal
+    from heliograph.adapters.system.number_lookup import NumberLookup
+
+    routing = settings.routing
+    lookup = NumberLookup(routing.lookup_url, routing.lookup_authorization, routing.lookup_kept_s, LogJournal())
+    await lookup.ask([FICTITIOUS])
+    await lookup.close()
+    return lookup.problem
 
 
 def _terminal_user() -> str:

@@ -7,14 +7,14 @@ import random
 import secrets
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from heliograph import __version__
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Carrier, CarrierEvents, PortedNumbers, Store, WebhookSender
+from heliograph.app.ports import Carrier, CarrierEvents, Store, WebhookSender
+from heliograph.app.resources.desk import Invalid
 from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.directory import Directory
@@ -22,7 +22,7 @@ from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegiste
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import STORE_FILE, make_secrets, open_store, retention, terms
+from heliograph.composition.commands import STORE_FILE, make_secrets, open_ported, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.listening import Listening
@@ -174,8 +174,8 @@ class Gateway:
         if self._dev:
             self._simulated = await SimulatedOperator.start()
         await self._remember_failures()
-        self._directory = self._make_directory(store)
         self._watching = Watching(settings, self._clock, self._journal)
+        self._directory = self._make_directory(store)
         self._long_polls = LongPolls(store.pulls)
         self._listeners = NoticeListeners(
             store.messages, self._clock, msgspec.json.encode, secrets.token_hex(4), f"Heliograph/{__version__}"
@@ -240,6 +240,8 @@ class Gateway:
             await self._failure_writer.stop()
         if self._simulated is not None:
             await self._simulated.stop()
+        if hasattr(self, "_directory") and self._directory.ported is not None:
+            await self._directory.ported.close()
         self._verifier.close()
         await self._store.close()
         overdue.cancel()
@@ -411,15 +413,12 @@ class Gateway:
         return api
 
     def _make_directory(self, store: Store) -> Directory:
-        ported: PortedNumbers | None = None
-        name = self._settings.routing.ported_file
-        if name:
-            from heliograph.adapters.system.ported_numbers import PortedFile, UnusablePorted
-
-            try:
-                ported = PortedFile(Path(name), self._journal)
-            except UnusablePorted as problem:
-                raise Unusable(f"routing.ported_file, {name}, cannot be used: {problem}") from None
+        try:
+            ported = open_ported(self._settings, self._journal, self._watching.lookups)
+        except Invalid as problem:
+            raise Unusable(
+                f"{problem.field}, {self._settings.routing.ported_file}, cannot be used: {problem}"
+            ) from None
         fallback = SIMULATOR if self._dev else None
         return Directory(store.table_changes, store.accounts, fallback, policy_of, ported)
 

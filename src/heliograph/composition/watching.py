@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from heliograph.app.observing.counters import BindCounters, MessageCounters, RetentionCounters
+from heliograph.app.observing.counters import BindCounters, LookupCounters, MessageCounters, RetentionCounters
 from heliograph.app.observing.events import EventFeed
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
@@ -49,6 +49,7 @@ class Watching:
         self.series = SeriesCounter()
         self.traffic = TrafficWatch()
         self.retained = RetentionCounters()
+        self.lookups = LookupCounters()
         self._traces = _open_traces(settings, clock)
 
     @property
@@ -95,19 +96,9 @@ class Watching:
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
         collector = Collector(
-            self._counters,
-            engine,
-            store,
-            self._clock,
-            api.responses,
-            self._settings.data,
-            self.refusals,
-            api.turned_away.counts,
-            tls,
-            self.retained,
-            sign_ins,
-            self.binds,
-        )
+            self._counters, engine, store, self._clock, api.responses, self._settings.data, self.refusals,
+            api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups,
+        )  # fmt: skip
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
         self._series_writer.start()
         collector.start()

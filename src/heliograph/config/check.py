@@ -77,6 +77,21 @@ def endpoint_problem(text: str) -> str | None:
     return None
 
 
+def header_problem(text: str) -> str | None:
+    return None if text.isascii() and (not text or text.isprintable()) else "a header has visible ASCII characters"
+
+
+def lookup_problem(url: str) -> str | None:
+    if not url:
+        return None
+    if not re.match(r"https?://[^/{]", url):
+        return "a URL begins with http:// or https://"
+    host = url.partition("://")[2].partition("/")[0].partition("?")[0]
+    if url.count("{number}") != 1 or "{" in host or "@" in host:
+        return "the URL has no single {number} in its path or query, such as http://127.0.0.1:8080/networks/{number}"
+    return None
+
+
 def database_problem(url: str) -> str | None:
     if url and not url.startswith(("postgresql://", "postgres://")):
         # The message leaves the value out: it may contain a password.

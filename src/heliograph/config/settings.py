@@ -13,7 +13,9 @@ from heliograph.config.check import (
     address_problem,
     database_problem,
     endpoint_problem,
+    header_problem,
     hosts_problem,
+    lookup_problem,
     names_problem,
     networks_problem,
     optional_address_problem,
@@ -355,6 +357,27 @@ class RoutingSettings:
         "File of ported numbers, which are looked up before the prefixes of networks. A line is NUMBER,MCCMNC, for "
         "example 491701234567,26202. It must be sorted by octets: LC_ALL=C sort. A changed file is read within ten "
         "seconds. Empty: none.",
+    )
+    lookup_url: str = _setting(
+        "",
+        "URL of a server that knows the networks of numbers, with {number} for the number, such as "
+        'http://127.0.0.1:8080/networks/{number}. It answers GET with JSON such as {"mccmnc":"26202"}. A request '
+        "waits for it for 0.3 s at most. Empty: none.",
+        check=lookup_problem,
+        secret=True,
+    )
+    lookup_authorization: str = _setting(
+        "",
+        "Header Authorization of these requests, such as Bearer TOKEN. Empty: none.",
+        check=header_problem,
+        secret=True,
+    )
+    lookup_kept_s: float = _setting(
+        86_400.0,
+        "Time for which an answer of this server is used.",
+        unit="seconds",
+        least=60,
+        most=31_536_000,
     )
 
 

@@ -1,10 +1,15 @@
-"""The setting of the file of ported numbers, in commands."""
+"""The settings of ported numbers, in commands."""
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+
+from heliograph.adapters.system import number_lookup
+from tests.support.timeouts import PATIENCE_S
 
 
 def test_a_ported_number_is_explained_by_its_network(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +25,48 @@ def test_a_ported_number_is_explained_by_its_network(run: Any, tmp_path: Path, m
     file.write_text("nonsense\nnonsense\n", encoding="ascii")
     refused = run("route", "explain", "491701234567")
     assert (refused.exit_code, "routing.ported_file" in refused.stderr) == (1, True)
+
+
+class Networks(BaseHTTPRequestHandler):
+    """A server that knows the network of any number."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.headers["Authorization"] == "Bearer secret" else 403)
+        self.end_headers()
+        self.wfile.write(b'{"mccmnc": "26203"}')
+
+    def log_message(self, *_: object) -> None:
+        """Writes no log."""
+
+
+def test_a_server_is_asked_about_a_number_that_is_explained(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Networks)
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(number_lookup, "WAIT_S", PATIENCE_S)
+    monkeypatch.setenv("HELIOGRAPH_ROUTING_LOOKUP_URL", f"http://127.0.0.1:{server.server_port}/{{number}}")
+    monkeypatch.setenv("HELIOGRAPH_ROUTING_LOOKUP_AUTHORIZATION", "Bearer secret")
+    assert run("network", "set", "4917", "--mccmnc", "26201").exit_code == 0
+    found = json.loads(run("route", "explain", "491701234567", "--json").stdout)
+    assert found["network"] == "26203"
+    assert "The number is of the network 26203 by the look-up of numbers." in found["reasons"]
+    assert doctor(run)["result"] == "ok"
+    monkeypatch.setenv("HELIOGRAPH_ROUTING_LOOKUP_AUTHORIZATION", "wrong")
+    found = json.loads(run("route", "explain", "491701234567", "--json").stdout)
+    assert "The number is of the network 26201 by its prefix." in found["reasons"]
+    assert (doctor(run)["result"], "HTTP 403" in doctor(run)["detail"]) == ("fail", True)
+    server.shutdown()
+    server.server_close()
+
+
+def doctor(run: Any) -> dict[str, str]:
+    checks = json.loads(run("doctor", "--no-binds", "--json").stdout)["checks"]
+    return next(each for each in checks if each["check"] == "number look-up")
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://a/{number}", "http://a/", "http://{number}/", "http://u:p@a/{number}", "http:///{number}"]
+)
+def test_a_url_without_a_place_for_the_number_is_refused(run: Any, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("HELIOGRAPH_ROUTING_LOOKUP_URL", url)
+    refused = run("route", "list")
+    assert (refused.exit_code, "routing.lookup_url" in refused.stderr) == (1, True)

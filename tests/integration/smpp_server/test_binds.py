@@ -40,6 +40,7 @@ from tests.support.esme import Esme
 from tests.support.gateway import Gateway, open_gateway
 from tests.support.memory_rows import Rows
 from tests.support.smsc import wait_until
+from tests.support.use_case_fakes import PortedServer
 
 SUBMISSION = p.SubmitSm(source_addr="Helio", destination_addr="491701234567", short_message=b"x")
 
@@ -740,3 +741,17 @@ async def test_a_bind_is_dropped(rig: Rig) -> None:
     await client.until(lambda: client.gone)
     await wait_until(lambda: not len(rig.binds))
     assert not rig.binds.drop(bind.id)
+
+
+async def test_the_network_of_a_number_is_found_before_a_submission_is_stored(rig: Rig) -> None:
+    directory = rig.gateway.directory
+    directory.ported = ported = PortedServer(known=())
+    directory._route_anew()
+    client = await rig.bound()
+    for number in ("447700900123", "447700900124"):
+        assert (await client.ask(submission(destination_addr=number))).status == 0
+    several = tuple(Address(1, 1, number) for number in ("447700900123", "447700900125"))
+    assert (await client.ask(p.SubmitMulti(source_addr="Helio", destinations=several, short_message=b"Hi"))).status == 0
+    assert ported.asked == ["447700900123", "447700900124", "447700900125"]
+    networks = {message.destination: message.network for message in rig.rows.messages.values()}
+    assert networks == {"447700900123": "23433", "447700900124": "", "447700900125": ""}

@@ -18,6 +18,7 @@ from heliograph.http.server_state import ServerState
 from heliograph.http.short_cut import ShortCut
 from heliograph.net.clients import Clients, Shares
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
+from tests.support.use_case_fakes import PortedServer
 
 BODY = b'{"to":"447700900123","from":"Helio","content":"Hello"}'
 V1 = b"Authorization: " + basic("acme", API_KEY) + b"\r\n"
@@ -448,3 +449,16 @@ async def test_what_changes_about_the_account_counts_at_once() -> None:
     await line.hear(GOOD)
     await line.settle()
     assert [status for status, _, _ in line.answers()] == [b"HTTP/1.1 200 OK", b"HTTP/1.1 403 Forbidden"]
+
+
+@pytest.mark.parametrize("protocol", [fast, usual])
+async def test_the_network_of_a_number_is_found_before_it_is_sent_to(protocol: Protocol) -> None:
+    line = await opened(protocol)
+    line.gateway.directory.ported = ported = PortedServer(known=())
+    line.gateway.directory._route_anew()
+    for _ in range(2):
+        await line.hear(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b" % (V1, JSON))
+        await line.hear(b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY))
+        await line.settle()
+    assert ported.asked == ["447700900123"]
+    assert [each.messages[0].network for each in line.gateway.intake.accepted] == ["23433", "23433"]

@@ -18,7 +18,8 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault
 from heliograph.domain.message.state import State
 from tests.support.connectors import smpp_connector
-from tests.support.gateway import START, open_gateway, read
+from tests.support.gateway import START, open_gateway, read, set_price
+from tests.support.use_case_fakes import PortedServer
 
 
 async def opened(**account: Any) -> tuple[Composer, Principal]:
@@ -66,19 +67,9 @@ async def test_a_message_keeps_the_network_of_its_number() -> None:
     assert [message.network for message in accept.messages] == ["23415", "23410", ""]
 
 
-class Ported:
-    """Implements `PortedNumbers`."""
-
-    def find(self, number: str) -> str:
-        return {"447700900123": "23433"}.get(number, "")
-
-    async def refresh(self) -> None:
-        """Has the same numbers for ever."""
-
-
 async def test_a_ported_number_is_in_another_network_than_its_prefix() -> None:
     gateway = await open_gateway()
-    directory = Directory(gateway.store.table_changes, gateway.store.accounts, ported=Ported())
+    directory = Directory(gateway.store.table_changes, gateway.store.accounts, ported=PortedServer())
     await directory.refresh()
     assert directory.knows_networks
     assert [directory.network(number) for number in ("447700900123", "447700900124")] == ["23433", ""]
@@ -89,8 +80,39 @@ async def test_a_ported_number_is_in_another_network_than_its_prefix() -> None:
     assert [directory.network(number) for number in ("447700900123", "447700900124")] == ["23433", "23410"]
     routed = [directory.route(RouteRequest(1, number, "A")) for number in ("447700900123", "447700900124")]
     assert routed == [other.id, 1]
-    desk = Desk(gateway.store, gateway.clock, ported=Ported)
-    assert (await decide(desk, "447700900123")).network == "23433"
+    desk = Desk(gateway.store, gateway.clock, ported=lambda: PortedServer(known=()))
+    decided = [await decide(desk, number) for number in ("447700900123", "447700900124")]
+    assert [each.network for each in decided] == ["23433", "23410"]
+    assert [each.reasons[-2] for each in decided] == [
+        "The number is of the network 23433 by a test of 447700900123.",
+        "The number is of the network 23410 by its prefix.",
+    ]
+
+
+async def test_networks_are_asked_for_before_a_request_of_an_account_that_can_pay() -> None:
+    gateway, ported = await open_gateway(), PortedServer(known=())
+    gateway.directory.ported = ported
+    await set_price(gateway, "4477", "1", "own")
+    await gateway.change_account(plan="own")
+    await gateway.directory.refresh()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    fields = read(who, **request(to="447700900123,447700900124,33612345678,12"))
+    await gateway.sending.find_networks(who, fields)
+    assert ported.asked == ["447700900123", "447700900124"]
+    assert gateway.sending.unknown_numbers(who, fields) == []
+    many = read(who, **request(to=[str(447700900000 + n) for n in range(SendRules().max_destinations + 1)]))
+    assert not gateway.sending.unknown_numbers(who, many)
+
+
+async def test_a_message_keeps_the_network_that_it_was_accepted_with() -> None:
+    gateway = await open_gateway()
+    other = await gateway.store.network.add_connector(smpp_connector(0, "other", "127.0.0.1", 2776, "id", "pw"))
+    await gateway.store.network.add_route(Route(0, "", other.id, network="23433"))
+    await gateway.directory.refresh()
+    requests = [RouteRequest(1, "447700900123", "A", network=network) for network in ("", "23433")]
+    assert [gateway.directory.route(request) for request in requests] == [1, other.id]
 
 
 async def test_the_reference_of_a_batch_is_the_batchs_alone() -> None:

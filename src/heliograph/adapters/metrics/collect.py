@@ -22,6 +22,7 @@ from heliograph.app.observing.counters import (
     BindCounters,
     InboundCounters,
     LaneCounters,
+    LookupCounters,
     MessageCounters,
     RetentionCounters,
 )
@@ -78,6 +79,7 @@ class Collector:
         retained: RetentionCounters | None = None,
         sign_ins: Iterable[FailureRegister] = (),
         binds: BindCounters | None = None,
+        lookups: LookupCounters | None = None,
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -91,6 +93,7 @@ class Collector:
         self._retained = retained or RetentionCounters()
         self._sign_ins = tuple(sign_ins)
         self._binds = binds or BindCounters()
+        self._lookups = lookups or LookupCounters()
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -244,6 +247,9 @@ class Collector:
             for reason in (REFUSED, UNUSABLE, UNDELIVERED):
                 number = self._engine.dispatcher.outcomes.failovers[connector.id, reason]
                 yield Sample("heliograph_failovers_total", (connector.name, reason), number)
+        for result in ("found", "unknown", "silent", "left_out"):
+            yield Sample("heliograph_number_lookups_total", (result,), self._lookups.results[result])
+        yield Sample("heliograph_number_lookup_seconds", (), self._lookups.took)
         for connector, cap in self._engine.caps.used():
             yield Sample("heliograph_connector_cap_used_ratio", (connector.name, cap.period), cap.used / cap.most)
 

@@ -520,6 +520,18 @@ class EsmeConnection(asyncio.Protocol):
             self.decline(pdu, refused.status, refused.problem)
             return
         self.name(pdu, fields)
+        if services.sending.unknown_numbers(who, fields):
+            self._start(self._answering(pdu, self._send_found(pdu, fields)))
+        else:
+            self._send(pdu, fields)
+
+    async def _send_found(self, pdu: p.SubmitSm | p.DataSm, fields: Fields) -> None:
+        """Sends once the network of the number is found. The wait for that is no sign of slow commits."""
+        await self._services.sending.find_networks(cast("Principal", self._who), fields)
+        self._send(pdu, fields)
+
+    def _send(self, pdu: p.SubmitSm | p.DataSm, fields: Fields) -> None:
+        services, who = self._services, cast("Principal", self._who)
         number = services.delay.begin(services.clock.monotonic())
         try:
             services.sending.send(who, fields, partial(self._stored, pdu, fields.submission, number))

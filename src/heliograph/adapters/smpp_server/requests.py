@@ -113,6 +113,7 @@ class RequestAnswers:
     async def _stored(self, fields: Fields) -> Accept:
         """Returns the request with its verdict ACCEPTED or REPLAYED. Raises Fault."""
         sending = self._services.sending
+        await sending.find_networks(self._who, fields)
         stored: asyncio.Future[Accept] = asyncio.get_running_loop().create_future()
         try:
             sending.send(self._who, fields, lambda accept: None if stored.done() else stored.set_result(accept))

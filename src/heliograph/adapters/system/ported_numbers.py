@@ -12,6 +12,7 @@ import asyncio
 import os
 import stat
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,18 @@ class PortedFile:
 
     def find(self, number: str) -> str:
         return self._index.find(number)
+
+    def source(self, number: str) -> str:  # noqa: ARG002 - the protocol's signature
+        return "the file of ported numbers"
+
+    def unknown(self, numbers: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 - the protocol's signature
+        return ()
+
+    async def ask(self, numbers: Sequence[str]) -> None:
+        """Asks no server."""
+
+    async def close(self) -> None:
+        os.close(self._index.file)
 
     async def refresh(self) -> None:
         self._rounds += 1

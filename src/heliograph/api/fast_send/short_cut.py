@@ -64,8 +64,8 @@ class PlainSend(DirectRequest):
     def run(self, body: bytes) -> bool:
         """Sends. The answer follows now, or when the message is stored.
 
-        Returns False if it would have to wait for more than the commit: for a check of credentials, or for a lookup of
-        an earlier request with the same reference. Then nothing has been done.
+        Returns False if it would have to wait for more than the commit: for a check of credentials, for the networks of
+        its numbers, or for a lookup of an earlier request with the same reference. Then nothing has been done.
         """
         sending = self._sends.sending
         try:
@@ -97,6 +97,8 @@ class PlainSend(DirectRequest):
             if who.view.policy is not None:
                 sends.authenticator.admission.admit(who.view, self._channel.client(head.forwarded)[0], now)
             fields = send_fields(decode.media_type(head.content_type, body), body, who, sends.bounds)
+            if sends.sending.unknown_numbers(who, fields):
+                return None
             return sends.sending.prepare(who, fields)
         except Fault as fault:
             if fields is not None and sends.sending.may_be_replayed(fields, fault):

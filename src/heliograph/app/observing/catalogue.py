@@ -248,6 +248,18 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "connector",
                 "reason",
             ),
+            _counter(
+                "heliograph_number_lookups_total",
+                "Numbers for the server of `routing.lookup_url`: it named the network (found) or had none (unknown), "
+                "gave no usable answer in time (silent), or was not asked, because it failed too often or too many "
+                "waited (left_out). Silent and left out numbers count by their prefix.",
+                "result",
+            ),
+            _ms(
+                "heliograph_number_lookup_seconds",
+                "From the question about a number to its answer, or to the end of the wait.",
+                MS_SHORT,
+            ),
             _gauge(
                 "heliograph_connector_cap_used_ratio",
                 "Share of a cap that is used, over all nodes: the period is day (`max_day`) or month (`max_month`).",

@@ -241,6 +241,16 @@ class MessageCounters:
 _NOWHERE = LaneCounters()
 
 
+class LookupCounters:
+    """Look-ups of the networks of numbers."""
+
+    def __init__(self) -> None:
+        self.results: Counter[str] = Counter()
+        """Numbers by result: `found`, `unknown`, `silent`, `left_out`."""
+        self.took = Histogram(MS_SHORT)
+        """Milliseconds from the question to its answer, or to the end of the wait."""
+
+
 class RetentionCounters:
     """Messages of either way that were redacted or dropped, by stage, since the start; and how far it is behind."""
 

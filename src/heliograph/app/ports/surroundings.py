@@ -83,13 +83,25 @@ class WebhookSender(Protocol):
 
 
 class PortedNumbers(Protocol):
-    """Numbers that were ported to another network than that of their prefix."""
+    """Numbers that may be in another network than that of their prefix: a file of them, or a server that is asked."""
 
     def find(self, number: str) -> str:
-        """Returns the MCCMNC of a ported number's network, such as `26202`; empty if the number is not listed."""
+        """Returns the MCCMNC of a number's network, such as `26202`; empty if it is not known here."""
+
+    def source(self, number: str) -> str:
+        """Returns the origin of an answer of `find` in words, such as `the file of ported numbers`."""
+
+    def unknown(self, numbers: Sequence[str]) -> Sequence[str]:
+        """Returns the numbers about which a server must be asked; none if there is only a file."""
+
+    async def ask(self, numbers: Sequence[str]) -> None:
+        """Asks about numbers, for 300 ms at most. `find` then has the answers that came. Never raises."""
 
     async def refresh(self) -> None:
-        """Takes in a changed list. Called once a second."""
+        """Takes in a changed file. Called once a second."""
+
+    async def close(self) -> None:
+        """Closes file and connections."""
 
 
 class Journal(Protocol):

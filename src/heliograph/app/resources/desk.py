@@ -148,7 +148,7 @@ class Desk:
     encryption: "Encryption | None" = None
     """The keys of the store."""
     ported: "Callable[[], PortedNumbers | None]" = _none
-    """Returns the numbers in another network than that of their prefix, or None without such a list."""
+    """Returns the numbers that may be in another network than that of their prefix; None without file and server."""
     pause: "Callable[[float], Awaitable[None]] | None" = None
     """Waits for so many seconds; None: nothing is waited for."""
 

@@ -91,7 +91,7 @@ NETWORKS = Resource(
     summary="Mobile networks, by the first digits of their numbers",
     more="The longest matching prefix decides about the network of a number. Routes may name a network instead of a "
     "prefix. A ported number counts as a number of the network of its prefix, unless the file of the setting "
-    "routing.ported_file lists it.",
+    "routing.ported_file lists it, or the server of routing.lookup_url names another network.",
     nothing="There is no network yet. Import a list: heliograph network import FILE",
     key=("prefix",),
     fields=ROW,

@@ -151,8 +151,9 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     tables = await desk.store.network.tables()
     quality, obstacles = await _quality(desk), await _obstacles(desk)
     ported = desk.ported()
-    find = None if ported is None else ported.find
-    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, find)
+    if ported is not None and (unknown := ported.unknown([number])):
+        await ported.ask(unknown)
+    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, ported)
 
 
 async def _obstacles(desk: Desk) -> Obstacles:

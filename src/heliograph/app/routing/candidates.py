@@ -44,6 +44,8 @@ class Routed(Protocol):
     price: int
     """Micro-credits for all `segments`."""
     segments: int
+    network: str
+    """MCCMNC of the number's network, as the message keeps it; empty if it is to be found."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class RouteRequest:
     sender: str
     price: int = 0
     segments: int = 1
+    network: str = ""
 
 
 class Candidate(NamedTuple):
@@ -309,6 +312,11 @@ class RoutingState:
         """Returns the MCCMNC of a number's network, for example `26201`; empty if it is not known."""
         return (self.ported is not None and self.ported(number)) or self._networks.find(number) or ""
 
+    def network_of(self, message: Routed) -> str:
+        """Returns the network that a message keeps, or else that of its number now. So a message is routed by the same
+        network as long as it waits."""
+        return message.network or self.network(message.destination)
+
     def obstacles_of(self, message: Routed, found: Iterable[Candidate]) -> Obstacles:
         """Returns the obstacles for a message: obstacles of the moment, and exclusions by the rules of its plan."""
         excluded = self._excluded(message, [candidate.connector for candidate in found])
@@ -324,7 +332,7 @@ class RoutingState:
         if bound is None:
             return {}
         number = message.destination
-        network, price = self.network(number), message.price // message.segments
+        network, price = self.network_of(message), message.price // message.segments
         excluded: dict[int, str] = {}
         for connector in connectors:
             why = bound.exclusion(number, network, price, connector)
@@ -359,7 +367,7 @@ class RoutingState:
     def fitting(self, message: Routed) -> Iterator[_Fit]:
         """Yields the groups of routes that fit, the best fit first."""
         number, routes = message.destination, self._routes
-        network = self.network(number)
+        network = self.network_of(message)
         account, plan = message.account, self._plans_of.get(message.account, "")
         for senders, owner, of_plan in (
             (routes.accounts.get(account), account, ""),
@@ -423,7 +431,7 @@ def _in_order(message: Routed, state: RoutingState, order: BestOrder | None) -> 
     """Returns the candidates of all groups that fit, each group by the order of the plan or by share."""
     number = message.destination
     explores = order is not None and order.explores(number)
-    network = "" if order is None else state.network(number)
+    network = "" if order is None else state.network_of(message)
 
     def place(candidate: Candidate) -> tuple[float, ...]:
         share = min(candidate.share, 1) if explores else candidate.share

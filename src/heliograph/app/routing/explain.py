@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from heliograph.app.configuration import Account, Tables
+from heliograph.app.ports import PortedNumbers
 from heliograph.app.routing.candidates import (
     NO_OBSTACLES,
     Candidate,
-    NetworkOf,
     Obstacles,
     RouteRequest,
     RouteTable,
@@ -80,16 +80,17 @@ def explain(
     sender: str = "",
     quality: Quality | None = None,
     obstacles: Obstacles = NO_OBSTACLES,
-    ported: NetworkOf | None = None,
+    ported: PortedNumbers | None = None,
 ) -> RouteDecision:
     """Decides for a number of an account, and a sender ID. `fallbacks` are a development run's connectors; `now`
-    decides which prices hold. `obstacles` hold at the moment. `ported`: networks of ported numbers."""
+    decides which prices hold. `obstacles` hold at the moment."""
     quality = quality or Quality()
     connectors = {connector.id: connector for connector in tables.connectors}
     plan_of, costs = {**tables.plan_of, account.id: account.plan}, CostTable(tables.costs, now)
     rules, fallback = plan_rules(tables.plans, plan_of, costs, quality), next(iter(fallbacks), None)
     networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
-    state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules, ported)
+    find = None if ported is None else ported.find
+    state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules, find)
     names = {**fallbacks, **tables.connector_names()}
     tariff = price_table(tables.prices, now).tariff(account.plan)
     named_by, prefix = tariff.named_by(number) or ("", "")
@@ -125,6 +126,7 @@ def explain(
         *_sender_reasons(sender_rules.find(number, sender), sender),
         *_route_reasons(decision),
         *(_order_reasons(order, number) if len(found) > 1 else ()),
+        *_network_reasons(decision, ported),
         decision.price_reason,
     ]
     return decision
@@ -147,6 +149,14 @@ def _order_reasons(order: BestOrder | None, number: str) -> list[str]:
     if order.explores(number):
         return ["In this hour the number explores: the connectors of a priority are in any order, to measure them."]
     return [f"Connectors of the same priority are in the order of the routing best: {order.words}."]
+
+
+def _network_reasons(decision: RouteDecision, ported: PortedNumbers | None) -> list[str]:
+    if not decision.network:
+        return []
+    is_ported = ported is not None and ported.find(decision.number)
+    source = ported.source(decision.number) if ported is not None and is_ported else "its prefix"
+    return [f"The number is of the network {decision.network} by {source}."]
 
 
 def _route_reasons(decision: RouteDecision) -> list[str]:

@@ -179,6 +179,15 @@ class Composer:
             require(judge_destinations(policy, destinations))
         return destinations, routes
 
+    def unknown_numbers(self, view: AccountView, fields: Fields) -> Sequence[str]:
+        """Returns the destinations that a server must be asked about before `compose`, out of those that the account
+        can pay for."""
+        ported, to = self.directory.ported, fields.to
+        if ported is None or not to or len(to) > self._rules.max_destinations:
+            return ()
+        price = view.tariff.price
+        return ported.unknown([each for each in to if phone.is_destination(each) and price(each) is not None])
+
     def _unroutable(self, view: AccountView, bad: list[str], request: RouteRequest) -> Fault:
         """Returns the fault of destinations without a route or price, or else below the plan's margin."""
         uncovered = []

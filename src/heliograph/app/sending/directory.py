@@ -72,8 +72,8 @@ class Directory:
         ported: PortedNumbers | None = None,
     ) -> None:
         """`fallback`: the connector for destinations without a route, the simulated operator of a development run.
-        `policy`: returns a connector's requirements for messages. `ported`: numbers in another network than that of
-        their prefix.
+        `policy`: returns a connector's requirements for messages. `ported`: numbers that may be in another network than
+        that of their prefix.
         """
         self.generation = 0
         self.templates: TemplateBook | None = None
@@ -84,7 +84,7 @@ class Directory:
         self._stored_accounts = accounts
         self._fallback = fallback
         self.ported = ported
-        """Numbers in another network than that of their prefix; None without such a list."""
+        """Numbers that may be in another network than that of their prefix; None without file and server."""
         self._tables = RoutingTables(changes)
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}

@@ -16,7 +16,7 @@ account is over its rate. Only `replay` reads the store for that. So a caller th
 `may_be_replayed`, and if it returns True awaits `replay`, which returns the first result or raises that Fault.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports import Clock, Customers, Intake
@@ -82,10 +82,22 @@ class Sending:
         """Returns the accept that `send` would add to the commit, without checking limits and credit. Raises Fault."""
         return self._composer.compose(who, fields, self._clock.now())
 
+    def unknown_numbers(self, who: Principal, fields: Fields) -> Sequence[str]:
+        """Returns the destinations of which the networks must be found before `send`, `prepare` or `quote`, by
+        `find_networks`. Sent without, they count by their prefix."""
+        return self._composer.unknown_numbers(who.view, fields)
+
+    async def find_networks(self, who: Principal, fields: Fields) -> None:
+        """Asks the server of `routing.lookup_url`, if there is one, for 300 ms at most."""
+        numbers, ported = self.unknown_numbers(who, fields), self._composer.directory.ported
+        if numbers and ported is not None:
+            await ported.ask(numbers)
+
     async def quote(self, who: Principal, fields: Fields) -> Accept:
         """Returns the same, but also raises Fault if daily limits or the limit of waiting messages would refuse it
         now.
         """
+        await self.find_networks(who, fields)
         accept = self.compose(who, fields)
         policy = who.view.policy
         if policy is not None and policy.capped:

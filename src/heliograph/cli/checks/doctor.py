@@ -42,6 +42,8 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
             Finding("store", "note", "there is no store yet", "The first command makes it: heliograph account create")
         )
     findings += _certificate(settings)
+    if settings.routing.lookup_url:
+        findings.append(await _lookup(settings))
     findings.append(await asyncio.to_thread(_listener, invocation, settings))
     return findings
 
@@ -181,6 +183,20 @@ async def _reach(connector: "Connector", settings: "Settings", binds: bool) -> F
         name, detail = failed[0]
         return Finding(check, "fail", f"{name}: {detail}", f"heliograph connector test {connector.name}")
     return Finding(check, "ok", f"{where} accepts a bind and answers")
+
+
+async def _lookup(settings: "Settings") -> Finding:
+    from heliograph.composition.commands import probe_lookup
+
+    check, began = "number look-up", time.monotonic()
+    host = urlsplit(settings.routing.lookup_url).netloc
+    problem = await probe_lookup(settings)
+    if problem:
+        advice = (
+            "Check routing.lookup_url. Until it answers, messages wait for it at times, and numbers count by prefix"
+        )
+        return Finding(check, "fail", f"{host}: {problem}", advice)
+    return Finding(check, "ok", f"{host} answers in {(time.monotonic() - began) * 1000:.0f} ms")
 
 
 async def _callbacks(desk: "Desk", settings: "Settings") -> AsyncIterator[Finding]:
