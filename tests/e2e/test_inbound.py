@@ -110,7 +110,7 @@ def test_phones_write_to_customers(tmp_path: Path, admin: Admin, data: Path, sin
         admin.account("pizzeria", "10")
         admin("account", "set", "acme", f"inbound_url={sink.url()}")
         added = admin("number", "add", "+3388", "--account", "acme")
-        admin("number", "add", "3388", "--account", "pizzeria", "--keyword", "Pizza", "--connector", "op1")
+        admin("number", "add", "3388", "--account", "pizzeria", "--keyword", "Pizza", "--connector", "op1", "--force")
         with GatewayProcess(data) as gateway:
             eventually(lambda: len(operator.answered) == len(messages) + len(long), "all answered")
             eventually(lambda: len(sink.requests) == 4, "all told")

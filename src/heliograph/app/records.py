@@ -31,6 +31,8 @@ class Scope(StrEnum):
     """Set how far a balance may go below zero."""
     WRITE_LIMITS = "limits:write"
     """Set how fast an account may ask, from which networks, and with which senders."""
+    WRITE_TEXTS = "texts:write"
+    """Set where receipts and texts from phones go, and which texts the account answers phones with."""
     READ_CONNECTORS = "connectors:read"
     OPERATE_CONNECTORS = "connectors:operate"
     """Pause, enable and test connectors."""

@@ -379,6 +379,23 @@ async def test_a_connector_tells_what_its_templates_lack(house: AdminHouse, toke
     assert await warned(tlvs="entity=0x1400/text") == []
 
 
+async def test_messages_of_another_account_are_taken_only_by_force(house: AdminHouse, token: str) -> None:
+    async def add(account: str, **more: Any) -> Answered:
+        return await house.ask(token, "POST", "/numbers", {"number": "3388", "account": account, **more})
+
+    assert (await house.ask(token, "POST", "/accounts", {"name": "pizzeria"})).status == 201
+    assert (await add("acme", keyword="burger")).status == 201
+    assert (await add("pizzeria", keyword="pizza")).status == 201, "a shared number without an entry for all texts"
+    assert (await add("pizzeria")).status == 201, "texts that nobody got before"
+    refused = await add("acme", keyword="pasta")
+    assert (refused.status, refused.json["Field"]) == (400, "number")
+    assert "pizzeria" in refused.json["Message"]
+    assert (await add("pizzeria", keyword="pasta")).status == 201, "its own messages"
+    assert (await add("acme", keyword="salad", force=True)).status == 201
+    (entry, *_) = (await house.ask(token, "GET", "/audit")).json["entries"]
+    assert (entry["action"], entry["details"]["taken_from"]) == ("number.add", "pizzeria")
+
+
 async def test_numbers_and_messages_from_phones(house: AdminHouse, token: str) -> None:
     added = await house.ask(token, "POST", "/numbers", {"number": "+3388", "account": "acme", "keyword": "Pizza!"})
     assert (added.status, added.json["number"], added.json["keyword"]) == (201, "3388", "pizza")

@@ -19,7 +19,8 @@ GIVEN: dict[str, Any] = {
     "senders": ["ACME"], "credit": "1000000", "price": "0.000001", "request_rate": 5, "request_burst": 9,
     "daily_messages": 1000, "daily_spend": "12.5", "max_waiting": 50, "prefixes": ["49", "43"], "guard": "on",
     "smpp_binds": 2, "smpp_window": 50,
-    "timezone": "Asia/Tokyo",
+    "timezone": "Asia/Tokyo", "callback_url": "https://example.com/dlr", "inbound_url": "https://example.com/in",
+    "inbound_reply": "body", "stop_text": "Stopped.", "help_text": "Send STOP.",
 }  # fmt: skip
 """A value for each field that takes a scope of its own."""
 
@@ -72,5 +73,5 @@ async def test_opening_an_account_without_credit_takes_one_scope(house: AdminHou
     token = await house.token(Scope.WRITE_ACCOUNTS)
     opened = await house.ask(token, "POST", "/accounts", {"name": "new", "credit": "0", "timezone": "Europe/Berlin"})
     assert opened.status == 201
-    changes = {"callback_url": "https://example.com/dlr", "suspended": True}
+    changes = {"callback_format": "json", "suspended": True}
     assert (await house.ask(token, "PATCH", "/accounts/new", changes)).status == 200

@@ -16,6 +16,7 @@ REACH = {
     "topups:write": "POST /accounts/{name}/top-ups",
     "credit:write": "",
     "limits:write": "PUT /accounts/{name}/senders, DELETE /accounts/{name}/senders/{sender}",
+    "texts:write": "",
     "connectors:read": "GET /connectors, GET /connectors/{name}",
     "connectors:operate": """POST /connectors/{name}/pause, POST /connectors/{name}/drain,
         POST /connectors/{name}/resume, POST /connectors/{name}/test""",
@@ -51,6 +52,8 @@ OWN_SCOPES = {
     "daily_spend": "limits:write", "max_waiting": "limits:write", "prefixes": "limits:write", "guard": "limits:write",
     "rate": "limits:write", "list_interval": "limits:write", "networks": "limits:write", "senders": "limits:write",
     "smpp_binds": "limits:write", "smpp_window": "limits:write",
+    "callback_url": "texts:write", "inbound_url": "texts:write", "inbound_reply": "texts:write",
+    "stop_text": "texts:write", "help_text": "texts:write",
 }  # fmt: skip
 """Fields of an account that take a scope beside `accounts:write`."""
 

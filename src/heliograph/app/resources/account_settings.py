@@ -123,7 +123,7 @@ class _Statuses(Words):
         return [f"{reason}={status:#x}" for reason, status in value]
 
 
-_LIMITS, _ERASE = Scope.WRITE_LIMITS, Scope.ERASE
+_LIMITS, _ERASE, _TEXTS = Scope.WRITE_LIMITS, Scope.ERASE, Scope.WRITE_TEXTS
 _GATEWAYS: dict[str, Any] = {"nullable": True, "empty": "default"}
 """A setting that may be null: the gateway's own setting then applies."""
 _DAYS = Decimal(MOST_DAYS)
@@ -162,17 +162,17 @@ SETTINGS: tuple[Field, ...] = (
     _setting("guard", Choice(("auto", "on", "off")), "Whether the pumping guard watches it; auto: while it is new.",
         "on", scope=_LIMITS, title="Pumping guard"),
     _setting("callback_url", Text(_callback_url), "URL for receipts of requests without dlr-url; empty: none.",
-        "https://example.com/dlr", title="Callback URL"),
+        "https://example.com/dlr", scope=_TEXTS, title="Callback URL"),
     _setting("inbound_url", Text(_callback_url), "URL for messages from phones; empty: none.",
-        "https://example.com/inbound", title="Inbound URL"),
+        "https://example.com/inbound", scope=_TEXTS, title="Inbound URL"),
     _setting("inbound_reply", Choice(("off", "body")),
-        "Whether the phone is sent the text that inbound_url answers with.", "body"),
+        "Whether the phone is sent the text that inbound_url answers with.", "body", scope=_TEXTS),
     _setting("opt_out", Choice(("keywords", "off")), "Whether texts such as STOP to its numbers suppress the phone.",
         "keywords", title="Opt-out"),
     _setting("stop_text", Text(_reply), "Text that confirms a STOP; empty: none is sent.",
-        "ACME: you get no more messages. Send START to come back.", title="Confirmation of STOP"),
+        "ACME: you get no more messages. Send START to come back.", scope=_TEXTS, title="Confirmation of STOP"),
     _setting("help_text", Text(_reply), "Text that answers HELP; empty: none is sent.",
-        "ACME alerts. Send STOP to end them.", title="Answer to HELP"),
+        "ACME alerts. Send STOP to end them.", scope=_TEXTS, title="Answer to HELP"),
     _setting("smart", Choice(("off", "on")),
         "Whether curly quotes, dashes and similar characters are replaced by plain ones if that makes a text cheaper.",
         "on", title="Smart replacement"),

@@ -6,8 +6,8 @@ from typing import Any
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, NoSuch, account_id, connector_id
-from heliograph.app.resources.fields import Field, Reference, Text, Whole
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, connector_id
+from heliograph.app.resources.fields import Field, Flag, Reference, Text, Whole
 from heliograph.domain.numbers.number_rules import (
     InboundNumber,
     keyword_problem,
@@ -33,17 +33,43 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
     ]
 
 
-async def add(desk: Desk, number: str, account: str, keyword: str = "", connector: str = "") -> dict[str, Any]:
-    """Gives an account the messages to a number. With a keyword, only messages that begin with it."""
+async def add(
+    desk: Desk, number: str, account: str, keyword: str = "", connector: str = "", force: bool = False
+) -> dict[str, Any]:
+    """Gives an account the messages to a number. With a keyword, only messages that begin with it.
+
+    Raises Invalid if the messages are another account's until now, unless `force` is given.
+    """
     owner = await account_id(desk.store, account)
     by = await connector_id(desk.store, connector) if connector else 0
     texts = {"account": account, "keyword": keyword, "connector": connector}
+    losers = await _losers(desk, InboundNumber(0, number, owner, keyword, by))
+    if losers and not force:
+        raise Invalid("number", f"its messages go to {', '.join(losers)} until now; give `force` to take them from it")
+    if losers:
+        texts["taken_from"] = ", ".join(losers)
     try:
         audited = desk.audited("number.add", number, texts)
         added = await audited.inbound.add_number(InboundNumber(0, number, owner, keyword, by))
     except Exists:
         raise AlreadyThere("number", f"{number} {keyword}".strip()) from None
-    return {"id": added.id, "number": number, **texts}
+    return {"id": added.id, "number": number, "account": account, "keyword": keyword, "connector": connector}
+
+
+async def _losers(desk: Desk, new: InboundNumber) -> list[str]:
+    """Returns other accounts with an entry that takes the messages of `new` until now, sorted by name."""
+    tables, accounts = await desk.store.network.tables(large=False), await desk.account_names()
+    return sorted(
+        {
+            accounts.get(each.account, "?")
+            for each in tables.numbers
+            if each.number == new.number
+            and each.account != new.account
+            and each.keyword in ("", new.keyword)
+            and each.connector in (0, new.connector)
+            and (each.keyword, each.connector) != (new.keyword, new.connector)
+        }
+    )
 
 
 async def remove(desk: Desk, id: int) -> None:
@@ -112,7 +138,14 @@ NUMBERS = Resource(
             "POST /numbers",
             add,
             "Give an account the messages to a number",
-            reads=(_NUMBER, _ACCOUNT, _KEYWORD, _CONNECTOR),
+            more="Refused if another account gets these messages until now, unless `force` is given.",
+            reads=(
+                _NUMBER,
+                _ACCOUNT,
+                _KEYWORD,
+                _CONNECTOR,
+                Field("force", Flag(), "Whether messages are taken from another account.", False),
+            ),
             answers=Answer.ITEM,
             status=201,
             conflicts=True,
