@@ -4,12 +4,13 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
 
 from heliograph.adapters.smpp.outcome import FAILOVER_ON
+from heliograph.adapters.store.postgres.record import without
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
 from heliograph.app.ports import (
@@ -22,6 +23,7 @@ from heliograph.app.ports import (
     Question,
     Refused,
     Report,
+    StoreRejected,
     Unavailable,
     Unknown,
 )
@@ -97,8 +99,9 @@ class Around:
 
 
 class FaultyStore(MemoryStore):
-    """Takes its time, before and after, and sometimes fails: before anything is done, or, where trying again is
-    harmless, after all is done."""
+    """Takes its time, before and after, and sometimes fails: before anything is done, or after all facts of a commit
+    without requests were written. As PostgreSQL's does, it then leaves these facts out of the next commit. Otherwise a
+    row that was claimed meanwhile would be released a second time."""
 
     def __init__(self, rows: Rows, chance: random.Random, odds: Odds) -> None:
         super().__init__(rows)
@@ -107,6 +110,8 @@ class FaultyStore(MemoryStore):
         self.watchers: list[Callable[[Facts], None]] = []
         self.outages = 0
         """Commits that failed for want of the store."""
+        self._written = Facts()
+        """Facts of the last commit, if its answer was lost."""
         self.unheard: Callable[[], None] = lambda: None
         """Called when a look at accounts and connectors fails."""
         for port, part in list(vars(self).items()):
@@ -121,14 +126,21 @@ class FaultyStore(MemoryStore):
         except Unavailable:
             self.outages += 1
             raise
-        await MemoryCommits(self._place).record(facts)
+        left = without(facts, self._written)
+        self._written = Facts()
+        try:
+            await MemoryCommits(self._place).record(left)
+        except StoreRejected:
+            for each in fields(Facts):
+                setattr(facts, each.name, getattr(left, each.name))
+            raise
         for watch in self.watchers:
-            watch(facts)
+            watch(left)
         await self._after()
-        harmless = not facts.accepts and all(each.claimed for each in facts.queueings)
-        if harmless and self._chance.random() < self._odds.store_fails_after:
+        if not facts.accepts and self._chance.random() < self._odds.store_fails_after:
+            self._written = without(left, Facts())
             self.outages += 1
-            raise Unavailable("it was written, but nobody knows")
+            raise Unavailable("it was written, but its answer is lost")
 
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name not in _SLOW:

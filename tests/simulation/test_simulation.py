@@ -4,12 +4,16 @@ A seed that fails fails again: nothing here depends on the machine, the time or 
 """
 
 import os
+import random
 
 import pytest
 
-from tests.simulation.faults import Odds
+from heliograph.app.facts import CallbackRetry, Facts
+from heliograph.app.ports import Unavailable
+from tests.simulation.faults import FaultyStore, Odds
 from tests.simulation.plans import PLANS, live
 from tests.simulation.world import Plan, Simulation
+from tests.support.memory_rows import Rows
 from tests.support.virtual_time import run
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
@@ -39,3 +43,17 @@ def test_without_faults_everything_goes_out_once() -> None:
     assert run(simulation.run()) == []
     for operator in simulation.operators.values():
         assert set(operator.submits.values()) == {1}
+
+
+async def test_a_row_that_was_claimed_after_a_lost_answer_stays_claimed() -> None:
+    odds = Odds(store_fails_after=1.0)
+    rows = Rows()
+    store = FaultyStore(rows, random.Random(1), odds)
+    facts = Facts(callback_retries=[CallbackRetry(1, 2, 0, 1, b"", "", 0)])
+    with pytest.raises(Unavailable):
+        await store.commits.record(facts)
+    rows.retries[2].node = 7
+    odds.stop()
+    facts.callback_retries.append(CallbackRetry(1, 3, 0, 1, b"", "", 0))
+    await store.commits.record(facts)
+    assert [(key, row.node) for key, row in rows.retries.items()] == [(2, 7), (3, None)]

@@ -201,8 +201,8 @@ class Recorder:
     # --- transactions in doubt
 
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
-        kept = Facts(**{each.name: getattr(facts, each.name).copy() for each in fields(Facts)})
-        self._doubt = _Doubt(doubt.writer, doubt.seq, kept, [replace(accept) for accept in facts.accepts])
+        accepts = [replace(accept) for accept in facts.accepts]
+        self._doubt = _Doubt(doubt.writer, doubt.seq, without(facts, Facts()), accepts)
 
     async def _set_present_verdicts(self, facts: Facts) -> None:
         """Sets the verdicts of a commit if its answer was lost. Requests with rows in the store are accepted.
@@ -233,12 +233,12 @@ class Recorder:
                         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
                     )
                 )
-            facts = _without(facts, doubt.facts)
+            facts = without(facts, doubt.facts)
         self._doubt = None
         return facts
 
 
-def _without(facts: Facts, done: Facts) -> Facts:
+def without(facts: Facts, done: Facts) -> Facts:
     """Returns the facts that are not the very objects in `done`. Marks stay, because later marks replace earlier
     marks."""
     left: dict[str, Any] = {}
