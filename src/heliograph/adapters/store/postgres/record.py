@@ -52,8 +52,8 @@ class Recorder:
 
     If the connection is lost before the answer, the row in `writer` shows whether the transaction was committed. While
     the database is away, `record` raises Unavailable and keeps the doubt. The next call settles it first. If the facts
-    were written after all, they are not written again. Their requests are undone, because the clients were told that
-    they were not accepted.
+    were written after all, they are not written again, however many calls fail until one succeeds. Their requests are
+    undone, because the clients were told that they were not accepted.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -61,6 +61,8 @@ class Recorder:
         self._turn = asyncio.Lock()
         self._writer: Writer | None = None
         self._doubt: _Doubt | None = None
+        self._written = Facts()
+        """Facts that were written, though the caller was told otherwise: until a call succeeds, they come again."""
         self._closed = False
         self.node: int | None = None
         self.worker = 0
@@ -109,13 +111,17 @@ class Recorder:
 
         If the store rejects the rest, `facts` is reduced to it, because the caller then writes its facts in pieces.
         """
-        left = await self._settled(facts)
+        await self._settle()
+        left = without(facts, self._written) if self._written else facts
         try:
-            return await self._write(left)
+            replayed = await self._write(left)
         except StoreRejected:
             for each in fields(Facts):
                 setattr(facts, each.name, getattr(left, each.name))
             raise
+        if self._written:
+            self._written = Facts()
+        return replayed
 
     async def _write(self, facts: Facts) -> list[Accept]:
         """Writes the facts in a transaction. Tries again after a conflict, or if a lost transaction was undone."""
@@ -216,11 +222,11 @@ class Recorder:
             if accept.key in present:
                 accept.verdict = Verdict.ACCEPTED
 
-    async def _settled(self, facts: Facts) -> Facts:
-        """Returns the facts that no transaction in doubt has written after all."""
+    async def _settle(self) -> None:
+        """Finds out whether a transaction in doubt was committed, and notes the facts that it wrote after all."""
         doubt = self._doubt
         if doubt is None:
-            return facts
+            return
         if await resolve(self._servers, doubt.writer, doubt.seq):
             if doubt.accepts:
                 writer = await self._open()
@@ -233,9 +239,15 @@ class Recorder:
                         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
                     )
                 )
-            facts = without(facts, doubt.facts)
+            note_written(self._written, doubt.facts)
         self._doubt = None
-        return facts
+
+
+def note_written(written: Facts, facts: Facts) -> None:
+    """Adds facts to the `written` ones, except requests, which are undone, and marks, which are written again."""
+    for each in fields(Facts):
+        if each.name not in ("accepts", "marks"):
+            getattr(written, each.name).extend(getattr(facts, each.name))
 
 
 def without(facts: Facts, done: Facts) -> Facts:
