@@ -133,6 +133,17 @@ async def test_a_message_that_was_not_delivered_waits_for_another_connector(
     ]
 
 
+async def test_no_part_counts_as_taken_while_an_earlier_copy_has_no_answer(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.sent(account.id, wants_receipt=True)
+    lost = Attempt(account.id, message.key, 0, 1, NO_ANSWER, START + 1)
+    await store.commits.record(Facts(attempts=[lost, replace(lost, connector=2)], submissions=[taken(message, 1, "a")]))
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert (found.taken, found.tried) == (0, frozenset({2}))
+
+
 async def test_a_message_that_another_node_gave_to_another_connector_stays_there(
     store: Store, given: Given, account: Account
 ) -> None:

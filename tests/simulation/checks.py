@@ -26,11 +26,12 @@ class Marks:
     """Checks after each commit that the slow tables are complete below each mark.
 
     There are hundreds of rows and thousands of commits, so only rows with pending work are checked. Finished rows stay
-    right, unless retention drops rows.
+    right, unless retention drops rows, or a resend takes answers back.
     """
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, *, resends: bool = False) -> None:
         self._rows = rows
+        self._looks_anew = resends or rows.archive is not None
         self._begin()
 
     def _begin(self) -> None:
@@ -44,7 +45,7 @@ class Marks:
 
     def look(self) -> list[str]:
         rows = self._rows
-        if rows.archive is not None:
+        if self._looks_anew:
             self._begin()
         self._unsent.update(self._added("messages", rows.messages))
         self._unreported.update(self._added("sent", rows.sent))
@@ -174,6 +175,8 @@ def messages(
                 wrong.append(f"{key} is still scheduled")
             continue
         if None in answers:
+            if final is not None and any(operator.undelivered[key, 0] for operator in operators):
+                continue  # an operator did not deliver it, and the next refused it, or its time was over
             wrong.append(f"{key} was never sent: {answers}")
             continue
         if message.wants_receipt:
@@ -185,7 +188,15 @@ def messages(
                 for answer in answers
                 if answer is not None and answer.status == 0
             ]
-            once = all(sum(operator.has[key, n] for operator in operators) == 1 for n in range(message.segments))
+            holders = {answer.connector for answer in answers if answer is not None}
+            once = all(
+                sum(
+                    operator.has[key, n] - (operator.undelivered[key, n] if operator.connector.id not in holders else 0)
+                    for operator in operators
+                )
+                == 1
+                for n in range(message.segments)
+            )
             if once and len(kept) == message.segments and all(kept):
                 states = [state for state, _ in filter(None, kept)]
                 latest = max(at for _, at in filter(None, kept))

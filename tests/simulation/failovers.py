@@ -6,8 +6,9 @@ from itertools import groupby
 
 from heliograph.app.configuration import Route
 from heliograph.app.facts import Message
-from heliograph.app.ports import Deferred, Outcome, Refused, Unknown
+from heliograph.app.ports import Deferred, Outcome, Refused, Report, Unknown
 from heliograph.app.sending.directory import Directory
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from heliograph.runtime.engine import Engine
 from tests.simulation.faults import Operator
@@ -16,14 +17,27 @@ from tests.support.memory_rows import Rows
 AFTER_S = 6.0
 """`failover_after_s` of the connectors: shorter than most of their outages here."""
 
-LEAVE_S = 2.0
-"""Seconds after `AFTER_S` within which waiting messages leave a dead operator."""
+LEAVE_S, LEAVE_WITH_SHORT_MEMORY_S = 2.0, 30.0
+"""Seconds after `AFTER_S` within which waiting messages leave a dead operator; with a short memory they leave six by
+six."""
 
 LOOK_S = 0.1
 """Seconds between two looks at waiting messages."""
 
 TROUBLES = ("", "", "", "dead", "dead", "refusing", "refusing", "flawed", "slow", "lying")
 """Troubles of an operator: its link is down, it refuses every message or a third of them, answers late, or too late."""
+
+OF_RECEIPTS = (*TROUBLES, "undelivering", "undelivering", "undelivering")
+"""Troubles where receipts cause a failover, too: the operator takes messages and delivers few."""
+
+RECEIPTS = "UNDELIV 011, REJECTD"
+"""`failover_receipts` of the connectors there."""
+
+
+def gives_up(report: Report) -> bool:
+    """Returns whether a receipt is among `RECEIPTS`."""
+    return report.state is Delivery.REJECTD or (report.state, report.err) == (Delivery.UNDELIV, "011")
+
 
 PROBES, PROBE_S = 40, 1.5
 """Messages to each prefix once all operators work again, and the seconds between them. The last ones must go to their
@@ -41,10 +55,20 @@ def routes() -> list[Route]:
 class Failovers:
     """Causes the troubles, and observes which operator is written a message, and why."""
 
-    def __init__(self, chance: random.Random, operators: dict[int, Operator], *, unknown: bool) -> None:
+    def __init__(
+        self,
+        chance: random.Random,
+        operators: dict[int, Operator],
+        *,
+        unknown: bool,
+        receipts: bool,
+        short_memory: bool,
+    ) -> None:
         self._chance = chance
         self._operators = operators
         self._unknown = unknown
+        self._leave_s = LEAVE_WITH_SHORT_MEMORY_S if short_memory else LEAVE_S
+        self._troubles = OF_RECEIPTS if receipts else TROUBLES
         self._visits: dict[int, list[int]] = {}
         """Connectors of the written parts of a message, in order."""
         self._open: dict[int, dict[int, int]] = {}
@@ -63,7 +87,7 @@ class Failovers:
     def step(self) -> None:
         """Gives an operator another trouble, or none."""
         operator = self._chance.choice(list(self._operators.values()))
-        operator.trouble = self._chance.choice(TROUBLES)
+        operator.trouble = self._chance.choice(self._troubles)
         if operator.trouble == "dead" and operator.carrier is not None:
             operator.carrier.drop()
 
@@ -97,6 +121,10 @@ class Failovers:
             name = message.key, connector
             self._doubtful[name] = self._doubtful.get(name, 0) + 1
 
+    def undelivered(self, connector: int, key: int) -> None:
+        """Must be called as the gateway gets a receipt after which another operator may try the message."""
+        self._open[key][connector] -= 1
+
     def restart(self) -> None:
         """Must be called when the gateway's process has ended: it does not know the answers that came last."""
         for key, parts in self._open.items():
@@ -126,19 +154,26 @@ class Failovers:
         return [
             f"{key} waits for an operator that is down, {now - since + AFTER_S:.2f} s after its last link at least"
             for key, since in stuck.items()
-            if now - since > LEAVE_S
+            if now - since > self._leave_s
         ]
 
-    def end(self, directory: Directory) -> list[str]:
+    def end(self, directory: Directory, rows: Rows) -> list[str]:
         """No message is with two operators; with `failover_unknown` only after an unknown outcome, as `submit` checks.
-        Once all operators work again, messages go to their first candidates."""
+        A message that an operator took is not refunded if another refuses it. Once all operators work again, messages
+        go to their first candidates."""
         having: dict[int, set[int]] = {}
         for number, operator in self._operators.items():
-            for (key, _), times in operator.has.items():
-                if times:
+            for part, times in operator.has.items():
+                key, _ = part
+                if times > operator.undelivered[part]:
                     having.setdefault(key, set()).add(number)
         doubled = {} if self._unknown else {key: have for key, have in having.items() if len(have) > 1}
         wrong = [f"{key} is with the operators {sorted(have)}" for key, have in doubled.items()]
+        wrong += [
+            f"{each.key} was refunded, and op{each.connector} took it and did not deliver it"
+            for each in rows.attempts
+            if each.status == 0 and rows.messages[each.key].state == State.FAILED
+        ]
         obstacles = {number: directory.obstacle(number) for number in self._operators}
         wrong += [f"op{number} works again, and is still {why}" for number, why in obstacles.items() if why]
         for probe in self.probes:

@@ -10,7 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from heliograph.adapters.smpp.outcome import FAILOVER_ON
-from heliograph.adapters.store.postgres.record import without
+from heliograph.adapters.store.postgres.record import note_written, without
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Facts, Message, Verdict
 from heliograph.app.ports import (
@@ -111,7 +111,7 @@ class FaultyStore(MemoryStore):
         self.outages = 0
         """Commits that failed for want of the store."""
         self._written = Facts()
-        """Facts of the last commit, if its answer was lost."""
+        """Facts of commits with lost answers, until a commit succeeds."""
         self.unheard: Callable[[], None] = lambda: None
         """Called when a look at accounts and connectors fails."""
         for port, part in list(vars(self).items()):
@@ -127,7 +127,6 @@ class FaultyStore(MemoryStore):
             self.outages += 1
             raise
         left = without(facts, self._written)
-        self._written = Facts()
         try:
             await MemoryCommits(self._place).record(left)
         except StoreRejected:
@@ -138,9 +137,10 @@ class FaultyStore(MemoryStore):
             watch(left)
         await self._after()
         if not facts.accepts and self._chance.random() < self._odds.store_fails_after:
-            self._written = without(left, Facts())
+            note_written(self._written, left)
             self.outages += 1
             raise Unavailable("it was written, but its answer is lost")
+        self._written = Facts()
 
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name not in _SLOW:
@@ -201,6 +201,14 @@ class Operator:
         """By part and the operator's id: the first final state with an acknowledged receipt, and its time."""
         self.has: Counter[PartName] = Counter()
         """How often it has got a part."""
+        self.undelivered: Counter[PartName] = Counter()
+        """How many of these copies it reported with a receipt of `failover_receipts`."""
+        self.reported: set[tuple[PartName, str]] = set()
+        """Copies with a final receipt that came to the gateway, by part and the operator's id."""
+        self.gives_up: Callable[[Report], bool] = lambda report: False
+        """Tells whether another operator may try a message after this receipt."""
+        self.on_undelivered: Callable[[int, int], None] = lambda connector, key: None
+        """Called as such a receipt comes to the gateway for the first time."""
         self.longest_outage_s = 3.0
         self.unfit = 0.0
         """The share of its ids, and of the codes in its receipts, that no store takes."""
@@ -233,12 +241,15 @@ class Operator:
             delay = self.chance.random() * (80.0 if slow else 1.0) if self.chance.random() < 0.9 else 0.0
             reported = answered if self.connector.id % 2 else f"{number}{spoilt}"
             final = self.chance.choice(FINAL_STATES)
+            undelivered = self.trouble == "undelivering" and self.chance.random() < 0.7
             loop = asyncio.get_running_loop()
             name = [(each, answered) for each in parts]
             if self.chance.random() < 0.2:
                 loop.call_later(delay / 2, self._report, name, Report(
                     reported, part.message.destination, Delivery.ENROUTE, False, "000"))  # fmt: skip
             code = NUL if self._is_unfit() else "000"
+            if undelivered:
+                final, code = Delivery.UNDELIV, "011"
             report = Report(reported, part.message.destination, final, True, code)
             loop.call_later(delay, self._report, name, report)
         return answered
@@ -281,6 +292,12 @@ class Operator:
                 self._report(name, report)
 
         again = loop.call_later(10.0, unacknowledged)
+        if report.final and name[0] not in self.reported:
+            self.reported.update(name)
+            if self.gives_up(report):
+                self.undelivered.update(part for part, _ in name)
+                self.repeatable.update(part for part, _ in name)
+                self.on_undelivered(self.connector.id, name[0][0][0])
         carrier.events.on_report(report, acknowledge)
 
 

@@ -64,6 +64,13 @@ PLANS: dict[str, Plan] = {
     "failover-waiting": Plan(failover=0.04, busy_s=80.0, unknown_wait_s=10.0, lives=4),
     "failover-whole": Plan(failover=0.04, busy_s=80.0, whole=True, lives=4, graceful=True),
     "failover-late": Plan(failover=0.04, busy_s=80.0, validity_ms=20_000, longest_outage_s=15.0, lives=4),
+    "failover-receipts": Plan(failover=0.06, busy_s=80.0, failover_receipts=True, lives=4, graceful=True),
+    "failover-receipts-memory": Plan(
+        failover=0.06, busy_s=80.0, failover_receipts=True, requests_s=6.0, short_memory=True, lives=4, graceful=True
+    ),
+    "failover-receipts-waiting": Plan(
+        failover=0.06, busy_s=80.0, failover_receipts=True, unknown_wait_s=10.0, whole=True, lives=4
+    ),
     "failover-shards": Plan(failover=0.04, busy_s=80.0, shards=2, lives=4),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }

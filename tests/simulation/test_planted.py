@@ -120,6 +120,7 @@ SUSPENSIONS = replace(BRIEF, suspensions=0.05, busy_s=40.0, rate=4.0, lives=2)
 ESMES = replace(BRIEF, esmes=0.9, busy_s=40.0, lives=3, graceful=True)
 
 FAILOVER = replace(BRIEF, failover=0.06, busy_s=40.0, lives=2)
+UNDELIVERED = replace(FAILOVER, failover=0.2, failover_receipts=True)
 
 DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
 
@@ -1244,6 +1245,31 @@ def a_breaker_stays_open(patch: pytest.MonkeyPatch) -> None:
 @bug("waits for an operator that is down", plan=FAILOVER)
 def a_dead_operator_keeps_its_messages(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LaneWindow, "note_down", lambda self, now: now)
+
+
+@bug(r"is written to op\d, and op\d has a part of it or may have", "is with the operators", plan=UNDELIVERED)
+def any_bad_receipt_causes_a_failover(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(failover, "is_listed", lambda state, err, listed: state is not Delivery.DELIVRD)
+
+
+@bug(r"is written to op\d, and op\d has a part of it or may have", plan=UNDELIVERED)
+def the_first_copy_of_a_part_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    taken = ReceiptMatcher.taken
+
+    def forgetful(self: ReceiptMatcher, *args: Any, sent_once: bool) -> None:
+        taken(self, *args)
+
+    patch.setattr(ReceiptMatcher, "taken", forgetful)
+
+
+@bug(r"was refunded, and op\d took it and did not deliver it", plan=UNDELIVERED)
+def who_took_a_message_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    queued = MemoryQueue._queued
+
+    def forgetful(self: MemoryQueue, *args: Any, **named: Any) -> Queued:
+        return replace(queued(self, *args, **named), resent=False)
+
+    patch.setattr(MemoryQueue, "_queued", forgetful)
 
 
 _WRONG: dict[str, Any] = {

@@ -114,6 +114,8 @@ class Plan:
     """The share of steps at which an operator gets into trouble, or out of it; 0: each prefix has a single operator."""
     failover_unknown: bool = False
     """Whether another operator tries a message without an answer."""
+    failover_receipts: bool = False
+    """Whether another operator tries a message that the first did not deliver."""
     unfit: float = 0.0
     """The share of values from operators, receivers and customers that all stores reject."""
 
@@ -148,7 +150,7 @@ class Simulation:
         if self.plan.failover and chance.random() < 0.5:  # only a sound store lets messages leave an operator in time
             self.odds.store_fails = self.odds.store_fails_after = 0.0
         self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
-        self.marks = [checks.Marks(rows) for rows in self.shards]
+        self.marks = [checks.Marks(rows, resends=self.plan.failover_receipts) for rows in self.shards]
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
@@ -167,7 +169,13 @@ class Simulation:
         self.consents = Consents(self.phones, self.operators)
         self.limited_days = Days()
         self.suspensions = Suspensions(chance, self.operators, self.clock.monotonic)
-        self.failovers = Failovers(chance, self.operators, unknown=self.plan.failover_unknown)
+        self.failovers = Failovers(
+            chance,
+            self.operators,
+            unknown=self.plan.failover_unknown,
+            receipts=self.plan.failover_receipts,
+            short_memory=self.plan.short_memory,
+        )
         self.esmes = Esmes(random.Random(self.seed), lambda: self.shards, self._recipient, self.arrived, self.wrong)
 
     @property
@@ -236,7 +244,7 @@ class Simulation:
         self.wrong += checks.rates(operators)
         self.wrong += checks.order(operators, self.planned | self.suspensions.held)
         if self.plan.failover:
-            self.wrong += self.failovers.end(self.directory)
+            self.wrong += self.failovers.end(self.directory, self.rows)
         if self.plan.esmes:
             self.wrong += self.esmes.end(self.rows)
             await self.esmes.stop()
@@ -273,6 +281,8 @@ class Simulation:
                     "failover_after_s": failovers.AFTER_S,
                     "failover_unknown": self.plan.failover_unknown,
                 }
+            if self.plan.failover_receipts:
+                connector.settings |= {"failover_receipts": failovers.RECEIPTS}
             connector = await self.store.network.add_connector(connector)
             operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
             operator.longest_outage_s = self.plan.longest_outage_s
@@ -280,8 +290,11 @@ class Simulation:
             operator.on_submit = self._on_submit
             if self.plan.failover:
                 operator.on_answer = self.failovers.answered
+                operator.on_undelivered = self.failovers.undelivered
             else:
                 await self.store.network.add_route(Route(0, str(number), connector.id))
+            if self.plan.failover_receipts:
+                operator.gives_up = failovers.gives_up
         for route in failovers.routes() if self.plan.failover else ():
             await self.store.network.add_route(route)
 

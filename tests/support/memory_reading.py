@@ -82,7 +82,10 @@ class MemoryReading(MemoryPart):
                 operator_ids[name] = (*operator_ids.get(name, ()), segment)
         holders = {row.connector for (of, _), row in rows.sent.items() if of == key and row.status == 0}
         taken = sum(of == key and row.status == 0 for (of, _), row in rows.sent.items())
-        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - holders
+        attempts = [each for each in rows.attempts if each.key == key]
+        if any(each.connector in holders and each.status == NO_ANSWER for each in attempts):
+            taken = 0
+        tried = frozenset(each.connector for each in attempts) - holders
         return Outstanding(replace(rows.messages[key]), operator_ids, states, taken, tried)
 
     def _subject(self, rows: Rows, key: int) -> Message | InboundMessage:

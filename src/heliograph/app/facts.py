@@ -551,7 +551,7 @@ class Outstanding:
 
     `states`: maps the numbers of the other parts to their state and error code.
 
-    `taken`: the number of parts that the operator took.
+    `taken`: the number of parts that the operator took; 0 if an earlier copy of a part has no answer.
 
     `tried`: other connectors that tried the message before.
     """

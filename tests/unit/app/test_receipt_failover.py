@@ -7,7 +7,7 @@ import pytest
 from heliograph.app.connector_kind import FailoverPolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.facts import Facts, Message, MessageEnd, Verdict
-from heliograph.app.ports import Accepted, Outcome, Part, Refused, Report
+from heliograph.app.ports import Accepted, Outcome, Part, Refused, Report, Unknown
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
@@ -133,6 +133,17 @@ async def test_no_other_operator_tries_a_message_with_a_delivered_part(world: Wo
     await node.report("a1", Delivery.DELIVRD, "000")
     assert not (await node.report("a2")).resends
     assert node.ended == [Delivery.UNDELIV]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_a_message_stays_while_its_first_copy_may_arrive(world: World, elsewhere: bool) -> None:
+    node, other = Node(world, 0), Node(world, 1)
+    await node.commit(world.messages())
+    await node.take(1, *node.carriers[1].take(), outcome=Unknown("no answer"))
+    await node.commit()
+    await node.take(1, *node.carriers[1].take())
+    assert not (await (other if elsewhere else node).report("a0")).resends
+    assert node.ended + other.ended == [Delivery.UNDELIV]
 
 
 async def test_a_long_message_moves_as_a_whole(world: World) -> None:

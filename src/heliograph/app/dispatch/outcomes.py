@@ -209,7 +209,13 @@ class PartOutcomes:
             waited = took = -1
         item.taken += 1
         if message.wants_receipt:
-            self.matcher.taken(message, segments, lane.connector, operator_id, now, item.tried)
+            sent_once = segment not in item.doubtful
+            if not sent_once and not item.tries and lane.policy.failover.receipts:
+                # A process before this one may have sent the first copy, and left no attempt.
+                self.gathering.facts.attempts.append(
+                    Attempt(message.account, message.key, segment, lane.connector, NO_ANSWER, now)
+                )
+            self.matcher.taken(message, segments, lane.connector, operator_id, now, item.tried, sent_once=sent_once)
         self.close_part(lane, item, segment)
 
     def refuse(

@@ -59,7 +59,7 @@ class TrackedMessage:
     connector: int = 0
     """The connector of the operator that has the parts; 0 while none was taken and no receipt came."""
     accepted: int = 0
-    """Number of parts that the operator took."""
+    """Number of parts that the operator took, and of which it has a single copy for certain."""
     tried: frozenset[int] = NONE_TRIED
     """Other connectors that tried the message before."""
 
@@ -255,10 +255,9 @@ class AwaitedReceipts:
     def take(
         self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, now: int
     ) -> None:
-        """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined."""
+        """See `ReceiptMatcher.taken`."""
         account, key = track.message.account, track.message.key
         track.taken, track.connector = now, connector
-        track.accepted += len(segments)
         self._enter(track, segments, connector, operator_id)
         if track.rowed:
             awaiting = self._gathering.facts.awaiting

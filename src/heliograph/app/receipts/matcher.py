@@ -113,11 +113,16 @@ class ReceiptMatcher:
         operator_id: str,
         now: int,
         tried: frozenset[int] = NONE_TRIED,
+        *,
+        sent_once: bool = True,
     ) -> None:
         """Awaits the receipt of a part that the operator took at `now` (ms), or of several parts that it joined.
-        `tried`: other connectors that tried the message before."""
+        `tried`: other connectors that tried the message before. `sent_once`: whether the operator has no other copy of
+        the part, which may arrive after a receipt of this copy."""
         track = self.awaited.track(message, now)
         track.tried = tried
+        if sent_once:
+            track.accepted += len(segments)
         self.ids.begin(connector, operator_id)
         self.awaited.take(track, segments, connector, operator_id, now)
         if self.early:

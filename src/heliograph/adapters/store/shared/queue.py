@@ -75,7 +75,7 @@ def tried_among(keys: Sequence[int]) -> Steps[tuple[dict[int, frozenset[int]], s
     messages that an operator took and did not deliver."""
     tried: dict[int, frozenset[int]] = {}
     resent = set()
-    for key, connector, taken in (yield Q.tried_among(keys=keys)):
+    for key, connector, taken, _ in (yield Q.tried_among(keys=keys)):
         tried[key] = tried.get(key, frozenset()) | {connector}
         if taken:
             resent.add(key)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from heliograph.adapters.store.shared.queue import tried_among
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of, messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
@@ -97,7 +96,12 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
         if segment not in states.get(key, {}):
             of = operator_ids.setdefault(key, {})
             of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
-    tried, _ = yield from tried_among(keys)
+    tried: dict[int, set[int]] = {}
+    for key, connector, _, is_unanswered in (yield Q.tried_among(keys=keys)):
+        if connector != holders.get(key):
+            tried.setdefault(key, set()).add(connector)
+        elif is_unanswered:
+            taken[key] = 0
     messages = yield from messages_of(keys)
     return [
         Outstanding(
@@ -105,7 +109,7 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
             operator_ids.get(message.key, {}),
             states.get(message.key, {}),
             taken[message.key],
-            tried.get(message.key, frozenset()) - {holders.get(message.key)},
+            frozenset(tried.get(message.key, ())),
         )
         for message in messages
     ]
