@@ -1,3 +1,4 @@
+import phonenumbers
 import pytest
 
 from heliograph.domain.numbers.country import PREFIXES, UNKNOWN, country_and_area_of, country_of
@@ -40,3 +41,27 @@ def test_no_code_is_the_beginning_of_another_but_of_those_that_are_shared() -> N
 )
 def test_an_area_is_as_short_as_it_may_be(number: str, area: str) -> None:
     assert country_and_area_of(number)[1] == area
+
+
+DIFFERENT = {"247": "AC", "379": "ZZ"}
+"""The regions of phonenumbers where it differs: Ascension has no code in ISO 3166-1, and 379 is not in use."""
+
+
+def test_country_codes_are_those_of_phonenumbers() -> None:
+    codes = {prefix for prefix in PREFIXES if len(prefix) < 4 and prefix not in ("76", "77")}
+    for code in codes | {str(code) for code in phonenumbers.COUNTRY_CODE_TO_REGION_CODE}:
+        region = phonenumbers.region_code_for_country_code(int(code))
+        assert region == DIFFERENT.get(code, country_of(code) or "001"), code
+
+
+@pytest.mark.parametrize(("code", "countries"), [(1, 25), (7, 2)])
+def test_area_codes_are_those_of_phonenumbers(code: int, countries: int) -> None:
+    seen = set()
+    for area in range(200, 1000):
+        for rest in ("2345678", "5550123", "3335555"):
+            number = phonenumbers.PhoneNumber(country_code=code, national_number=int(f"{area}{rest}"))
+            region = phonenumbers.region_code_for_number(number)
+            if region is not None:
+                seen.add(region)
+                assert country_of(f"{code}{area}{rest}") == region
+    assert len(seen) == countries

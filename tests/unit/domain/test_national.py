@@ -1,11 +1,12 @@
-"""National tables against words, and against what Unicode says of the characters."""
+"""National tables against words, against the names of characters in Unicode, and against those of gsmcodecs."""
 
 import unicodedata
 
 import pytest
+from gsmcodecs import GSMCHARMAPS
 
 from heliograph.domain.text import alphabet
-from heliograph.domain.text.national import decode
+from heliograph.domain.text.national import LANGUAGES, decode, encode, has_locking
 
 SCRIPTS = {
     4: "BENGALI", 5: "GUJARATI", 6: "DEVANAGARI", 7: "KANNADA", 8: "MALAYALAM", 9: "ORIYA", 10: "GURMUKHI",
@@ -61,3 +62,21 @@ def test_languages_without_a_table_have_the_default_one(language: int) -> None:
 def test_what_a_table_lacks() -> None:
     assert decode(b"\x1bk\x1b\x1b\x1b", 1, 1) == "k  "
     assert decode(b"\x80\x1b\xff", 6, 6) == "\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("language", [0, *LANGUAGES.values()])
+def test_tables_are_those_of_gsmcodecs(language: int) -> None:
+    """The exceptions are in the docstring of `heliograph.domain.text.national`."""
+    theirs = GSMCHARMAPS[language]
+    corrected = {0x2C: ","} if language > 3 else {}
+    corrected |= {0x24: "ಡ"} if language == 7 else {}
+    assert has_locking(language) is (language > 0 and "locking" in theirs)
+    locking = {septet: chr(code) for septet, code in theirs.get("locking", {}).get("decode", {}).items()} | corrected
+    for septet in SEPTETS if locking else b"":
+        assert decode(bytes((septet,)), language, 0) == locking.get(septet, " ")
+    single = {septet: chr(code) for septet, code in theirs["singleShift"]["decode"].items()}
+    for septet in SEPTETS:
+        shifted = decode(bytes((alphabet.ESCAPE, septet)), 0, language)
+        assert shifted == single.get(septet, decode(bytes((septet,)), 0, 0))
+    for text in single.values():
+        assert decode(encode(text, 0, language) or b"", 0, language) == text

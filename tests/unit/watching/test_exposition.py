@@ -1,5 +1,6 @@
 """The text that scrapers read, as Prometheus' own parsers read it."""
 
+import subprocess
 from math import inf
 
 import pytest
@@ -9,6 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from heliograph.adapters.metrics.exposition import Sample, render
 from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram
+from tests.support.peers import foreign_program
+from tests.support.timeouts import COMMAND_S
 
 HARD = 'a "name"\\ with\nall'
 
@@ -50,6 +53,15 @@ def test_every_metric_is_read_back(openmetrics: bool) -> None:
             total = next(sample.value for sample in family.samples if sample.name.endswith("_sum"))
             expected = (metric.bounds[0] + metric.bounds[1] + metric.bounds[-1] + 1) * metric.scale
             assert total == pytest.approx(expected)
+
+
+@pytest.mark.peer
+def test_prometheus_finds_no_fault_in_the_metrics() -> None:
+    promtool = foreign_program("promtool")
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=render(samples()), capture_output=True, timeout=COMMAND_S, check=False
+    )
+    assert (checked.returncode, checked.stderr.decode()) == (0, "")
 
 
 def test_metrics_without_samples_are_declared_all_the_same() -> None:
