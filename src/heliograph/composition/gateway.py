@@ -420,7 +420,9 @@ class Gateway:
                 f"{problem.field}, {self._settings.routing.ported_file}, cannot be used: {problem}"
             ) from None
         fallback = SIMULATOR if self._dev else None
-        return Directory(store.table_changes, store.accounts, fallback, policy_of, ported)
+        directory = Directory(store.table_changes, store.accounts, fallback, policy_of, ported)
+        self._watching.margins.costs = directory.costs
+        return directory
 
     def _make_admin(self, composer: Composer, sending: Sending) -> AdminApps:
         return AdminApps(

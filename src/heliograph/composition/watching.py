@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from heliograph.app.observing.counters import BindCounters, LookupCounters, MessageCounters, RetentionCounters
 from heliograph.app.observing.events import EventFeed
+from heliograph.app.observing.margin_counter import MarginCounter
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
@@ -50,6 +51,7 @@ class Watching:
         self.traffic = TrafficWatch()
         self.retained = RetentionCounters()
         self.lookups = LookupCounters()
+        self.margins = MarginCounter()
         self._traces = _open_traces(settings, clock)
 
     @property
@@ -60,7 +62,7 @@ class Watching:
     def watchers(self) -> tuple[Watcher, ...]:
         series = (self.series,) if self._settings.reports.enabled else ()
         traces = [] if self._traces is None else [self._traces]
-        return (self._counters, self._feed, self.traffic, *series, *traces)
+        return (self._counters, self._feed, self.traffic, self.margins, *series, *traces)
 
     def sender(self, sender: WebhookSender) -> WebhookSender:
         """Returns the sender for the engine: with traces, a wrapper around it."""
@@ -97,7 +99,7 @@ class Watching:
 
         collector = Collector(
             self._counters, engine, store, self._clock, api.responses, self._settings.data, self.refusals,
-            api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups,
+            api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups, self.margins,
         )  # fmt: skip
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
         self._series_writer.start()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heliograph.app.configuration import Cost
 from heliograph.app.facts import (
     Accept,
     Attempt,
@@ -15,12 +16,15 @@ from heliograph.app.facts import (
     Message,
     MessageEnd,
     PartSet,
+    Resend,
     Submission,
     Verdict,
 )
 from heliograph.app.observing.counters import CODES, Histogram, LaneCounters, MessageCounters
+from heliograph.app.observing.margin_counter import MarginCounter
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.money.costs import CostTable
 
 NOW = 1_800_000_000_000
 THROTTLED = 0x58
@@ -187,3 +191,24 @@ def test_messages_from_phones_by_connector() -> None:
     assert filled(counters.inbound_ms) == {25: 3}, "parts wait for each other: that is no latency of ours"
     first.add(second)
     assert (first.routed, first.unrouted, first.incomplete, first.parts) == (3, 1, 1, 1)
+
+
+def test_margins_are_prices_less_costs_of_the_segments_that_an_operator_took() -> None:
+    counter, long = MarginCounter(), message()
+    long.price, long.segments = 140, 2
+    facts = Facts(
+        submissions=[
+            Submission(1, 1, 0, 4, "a", 0, NOW, message=long),
+            Submission(1, 1, 1, 4, "b", 0, NOW, message=long),
+            Submission(1, 2, 0, 5, "c", 0, NOW, message=message()),
+            Submission(1, 3, 0, 4, "", 8, NOW, message=message()),
+        ]
+    )
+    counter.committed(facts, NOW, 0.001)
+    assert (counter.earned, counter.unknown) == ({}, {})
+    table = CostTable([Cost(4, "49", "", 50, 10)])
+    counter.costs = lambda: table
+    counter.committed(facts, NOW, 0.001)
+    assert (counter.earned, counter.unknown) == ({4: 20}, {5: 1})
+    counter.committed(Facts(resends=[Resend(1, 1, 4, 5, Delivery.UNDELIV, "011", NOW, NOW, NOW, long)]), NOW, 0.001)
+    assert counter.earned == {4: -120}

@@ -36,7 +36,7 @@ settings = changed(settings, "traces.endpoint", "http://127.0.0.1:4318/v1/traces
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("", "4 True False"),
+        ("", "5 True False"),
         (ASKED_FOR, "traces.endpoint is set, and opentelemetry is not installed: pip install 'heliograph[otel]'"),
     ],
 )

@@ -8,7 +8,7 @@ import platform
 import resource
 import shutil
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from heliograph.app.observing.counters import (
     MessageCounters,
     RetentionCounters,
 )
+from heliograph.app.observing.margin_counter import MarginCounter
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavailable
 from heliograph.app.records import BacklogCounts
@@ -80,6 +81,7 @@ class Collector:
         sign_ins: Iterable[FailureRegister] = (),
         binds: BindCounters | None = None,
         lookups: LookupCounters | None = None,
+        margins: MarginCounter | None = None,
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -94,6 +96,7 @@ class Collector:
         self._sign_ins = tuple(sign_ins)
         self._binds = binds or BindCounters()
         self._lookups = lookups or LookupCounters()
+        self._margins = margins or MarginCounter()
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -147,6 +150,7 @@ class Collector:
         yield from self._inbound()
         yield from self._esme_binds()
         yield from self._callbacks()
+        yield from self._earned()
         yield from self._waiting(names)
         yield Sample("heliograph_build_info", (__version__, platform.python_version()), 1)
         yield from _process_samples()
@@ -252,6 +256,18 @@ class Collector:
         yield Sample("heliograph_number_lookup_seconds", (), self._lookups.took)
         for connector, cap in self._engine.caps.used():
             yield Sample("heliograph_connector_cap_used_ratio", (connector.name, cap.period), cap.used / cap.most)
+
+    def _earned(self) -> Iterator[Sample]:
+        """Samples of margins, by the names of connectors with known or missing costs."""
+        for name, counts, money in (
+            ("heliograph_margin_credits", self._margins.earned, True),
+            ("heliograph_margin_unknown_parts_total", self._margins.unknown, False),
+        ):
+            sums: Counter[str] = Counter()
+            for connector, count in counts.items():
+                sums[self._names.get(connector, _REMOVED)] += count
+            for label, total in sorted(sums.items()):
+                yield Sample(name, (label,), format_credits(total) if money else total)
 
     def _receipts(self, links: list[tuple[Connector, CarrierState]]) -> Iterator[Sample]:
         counters, matcher = self._counters, self._engine.matcher

@@ -398,6 +398,18 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "Credits refunded since the start for messages that never left, without cancelled messages "
                 "and messages withdrawn by an opt-out.",
             ),
+            _gauge(
+                "heliograph_margin_credits",
+                "Prices less costs since the start, of segments that the operator took; both costs count, as if they "
+                "were delivered. Absent while no plan has `min_margin`, `unknown_cost=refuse` or `routing=best`: costs "
+                "are then not in memory.",
+                "connector",
+            ),
+            _counter(
+                "heliograph_margin_unknown_parts_total",
+                "Segments without a known cost, which `heliograph_margin_credits` lacks.",
+                "connector",
+            ),
         ),
     ),
     (

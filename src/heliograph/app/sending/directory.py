@@ -33,6 +33,7 @@ from heliograph.domain import calendar
 from heliograph.domain.limits.gate import Policy, SenderState, compile_policy
 from heliograph.domain.message.extras import Tlv, read_extras
 from heliograph.domain.message.tlv_rules import TlvRule, passing
+from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import DEFAULT_PLAN, Tariff
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.numbers.sender_rules import SenderRules
@@ -320,6 +321,10 @@ class Directory:
     def price(self, plan: str, destination: str) -> int | None:
         """Returns the price of a segment in micro-credits, or None if the plan does not cover the destination."""
         return self._tables.prices.tariff(plan).price(destination)
+
+    def costs(self) -> CostTable | None:
+        """Returns the costs in force; None while no plan has rules that need them."""
+        return self._tables.costs if self._tables.has_costs else None
 
     def inbound_price(self, account: int, sender: str) -> int:
         """Returns the price of an inbound message for an account with numbers, in micro-credits."""
