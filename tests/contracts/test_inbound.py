@@ -517,7 +517,7 @@ async def test_what_was_replied_is_shown(store: Store, given: Given, account: Ac
 
 
 async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, account: Account) -> None:
-    other = await given.account("other", inbound_url="https://customer.example/mo")
+    other = await given.account("other", inbound_url="https://customer.example/mo", prefixes=("49", "43"))
     connector = await store.network.add_connector(Connector(0, "op1"))
     before = await store.table_changes.revision()
     second = await store.inbound.add_number(InboundNumber(0, "3388", other.id, "pizza", connector.id))
@@ -529,6 +529,7 @@ async def test_numbers_are_kept_with_their_accounts(store: Store, given: Given, 
         account.id: Way.NONE,
     }
     assert {owner.plan for owner in tables.owners.values()} == {"default"}
+    assert [tables.owners[each.id].prefixes for each in (other, account)] == [("49", "43"), ()]
     assert tables.revision == before + 2
     for same in (first, second):
         with pytest.raises(Exists):

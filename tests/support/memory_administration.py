@@ -194,6 +194,7 @@ def _owner(account: Account) -> NumberOwner:
         account.opt_out != "off",
         account.stop_text,
         account.help_text,
+        account.prefixes,
     )
 
 

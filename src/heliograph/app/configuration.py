@@ -376,6 +376,8 @@ class NumberOwner:
     opt_out: bool
     stop_text: str
     help_text: str
+    prefixes: tuple[str, ...] = ()
+    """Beginnings of phone numbers that answers may go to; empty: all."""
 
 
 RouteWay = tuple[int, int, int, bool]

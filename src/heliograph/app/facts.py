@@ -391,6 +391,8 @@ class InboundMessage:
     """A request with a single queued message. After STOP it goes out only if the number was not suppressed before."""
     replied: int = 0
     """The key of the message that replied, 0 for none; the store sets it."""
+    withheld: str = ""
+    """Why STOP or HELP got no answer, for the metric; empty otherwise. It is not stored."""
     key: int = 0
     tail: int = 0
     sealed: bytes = field(default=b"", repr=False, compare=False)
@@ -438,6 +440,8 @@ class InboundReply:
     account: int
     key: int
     problem: str
+    withheld: str = ""
+    """The limit of answers that refused it, for the metric. It is not stored."""
 
 
 MessageName = tuple[int, int]

@@ -13,6 +13,7 @@ import msgspec
 
 from heliograph import __version__
 from heliograph.app.configuration import Connector
+from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
 from heliograph.app.ports import Carrier, CarrierEvents, Store, WebhookSender
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.sending.authenticate import Rehash
@@ -322,6 +323,7 @@ class Gateway:
                 jitter=random.random,
                 encode_json=msgspec.json.encode,
                 opt_out_words=load_opt_out_words(),
+                answer_limits=AnswerLimits(AnswerTerms(messages.answers_per_hour, messages.replies_per_phone)),
                 watchers=(*self._watching.watchers, self._long_polls, self._listeners),
                 retention=retention(settings),
                 retained=self._watching.retained,

@@ -215,6 +215,19 @@ class MessageSettings:
         least=0.05,
         most=24 * 60,
     )
+    answers_per_hour: int = _setting(
+        1_000,
+        "Most answers to STOP and HELP of an account within an hour, on each node; 0: no limit.",
+        least=0,
+        most=1_000_000,
+    )
+    replies_per_phone: int = _setting(
+        5,
+        "Most replies of `inbound_url` from a number to a phone within ten minutes, on each node; 0: no limit. It ends "
+        "loops of programs that answer each other.",
+        least=0,
+        most=1_000_000,
+    )
     guard_young_days: float = _setting(
         30.0, "Time for which the pumping guard watches new accounts.", unit="days", least=0, most=3650
     )

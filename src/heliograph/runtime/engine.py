@@ -161,7 +161,9 @@ class Engine:
             marks.get(AWAITING, 0),
             worker=self._worker if shared else None,
         )
-        self.replies = PhoneReplies(gatherer, environment.directory, environment.journal, environment.clock)
+        self.replies = PhoneReplies(
+            gatherer, environment.directory, environment.journal, environment.clock, environment.answer_limits
+        )
         renderers: dict[type, SubjectRenderer] = {
             ReachedState: ReceiptRenderer(environment.encode_json),
             InboundMessage: InboundRenderer(environment.encode_json),
@@ -231,6 +233,7 @@ class Engine:
                 environment.directory,
                 environment.journal,
                 int(self._limits.validity * HOUR_MS),
+                environment.answer_limits,
             ),
             self.notifier.owe,
             self.dispatcher.withdraw,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
 from heliograph.app.notice import Deliverer, KnownAccounts
 from heliograph.app.observing.counters import RetentionCounters
 from heliograph.app.ports import (
@@ -55,6 +56,7 @@ class Environment:
     jitter: Callable[[], float]
     encode_json: Callable[[dict[str, str]], bytes]
     opt_out_words: OptOutWords = NO_WORDS
+    answer_limits: AnswerLimits = field(default_factory=lambda: AnswerLimits(AnswerTerms()))
     watchers: tuple[Watcher, ...] = ()
     ways: Mapping[Way, MakeDeliverer] = field(default_factory=dict)
     """Ways of notices in addition to webhooks, each with the factory of its deliverer."""

@@ -8,8 +8,8 @@ import pytest
 from heliograph.app.configuration import MessageTemplate, NumberOwner, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, InboundMessage
-from heliograph.app.inbound import opt_outs as module
-from heliograph.app.inbound.opt_outs import HELP_PAUSE_MS, OptOuts
+from heliograph.app.inbound.answer_limits import HELP_PAUSE_MS, STOP_PAUSE_MS, AnswerLimits, AnswerTerms, Withheld
+from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.sending.directory import Directory
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.message.opt_out import Wish
@@ -36,7 +36,7 @@ async def opt_outs(journal: MemoryJournal) -> OptOuts:
     await store.network.set_price(Price("own", "49", 5))
     directory = Directory(store.table_changes, store.accounts)
     await directory.refresh()
-    return OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
+    return OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS, AnswerLimits(AnswerTerms()))
 
 
 def judged(opt_outs: OptOuts, text: str, owner: NumberOwner = OWNER, **fields: Any) -> InboundMessage:
@@ -66,7 +66,7 @@ async def test_answers_cost_what_they_take_in_the_operators_alphabet(journal: Me
         store.table_changes, store.accounts, policy=lambda _: LanePolicy(repertoire=Repertoire("ascii"))
     )
     await directory.refresh()
-    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
+    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS, AnswerLimits(AnswerTerms()))
     owner = replace(OWNER, stop_text="ü" * 71)
     message = InboundMessage(owner.account, connector.id, PHONE, NUMBER, "Stop!", b"Stop!", 0, NOW)
     opt_outs.judge(message, owner)
@@ -80,7 +80,7 @@ def test_long_answers_cost_by_the_segment(opt_outs: OptOuts) -> None:
     assert (message.wish, message.reply.total, message.reply.messages[0].segments) == (Wish.HELP, 10, 2)
 
 
-def test_help_is_answered_once_in_a_while(opt_outs: OptOuts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_is_answered_once_in_a_while(opt_outs: OptOuts) -> None:
     """Two machines that answer each other would never end."""
     asked = [
         judged(opt_outs, "help", at=NOW + ms) for ms in (0, 1, HELP_PAUSE_MS - 1, HELP_PAUSE_MS, HELP_PAUSE_MS + 1)
@@ -90,11 +90,37 @@ def test_help_is_answered_once_in_a_while(opt_outs: OptOuts, monkeypatch: pytest
     assert judged(opt_outs, "help", sender="491701234999").reply is not None
     assert judged(opt_outs, "help", replace(OWNER, account=8)).reply is not None
     assert judged(opt_outs, "help", at=NOW - HELP_PAUSE_MS).reply is not None  # the clock was set back
-    monkeypatch.setattr(module, "HELPED_MOST", 2)
-    for sender in ("491701234001", "491701234002", "491701234003"):
-        assert judged(opt_outs, "help", sender=sender).reply is not None
-    assert judged(opt_outs, "help", sender="491701234003").reply is None
-    assert judged(opt_outs, "help", sender="491701234001").reply is not None
+
+
+def test_a_stop_is_confirmed_once_a_day(opt_outs: OptOuts) -> None:
+    """A phone that sends STOP and START in turn would spend the account's credit."""
+    asked = [judged(opt_outs, "stop", at=NOW + ms) for ms in (0, STOP_PAUSE_MS - 1, STOP_PAUSE_MS)]
+    assert [message.reply is not None for message in asked] == [True, False, True]
+    assert [message.withheld for message in asked] == ["", Withheld.STOP_AGAIN, ""]
+    assert all(message.wish is Wish.STOP for message in asked)
+
+
+def test_no_answer_goes_where_the_account_must_not_send(opt_outs: OptOuts, journal: MemoryJournal) -> None:
+    owner = replace(OWNER, prefixes=("44", "4930"))
+    messages = [judged(opt_outs, text, owner) for text in ("stop", "help", "stop")]
+    assert [(message.reply, message.withheld) for message in messages] == [(None, Withheld.PREFIX)] * 3
+    ((_, event, said),) = journal.lines
+    assert (event, said["account"], said["reason"]) == ("opt_out.not_replied", 7, Withheld.PREFIX.meaning)
+    assert judged(opt_outs, "stop", replace(OWNER, prefixes=("44", "4917"))).reply is not None
+
+
+async def test_the_answers_of_an_account_in_an_hour_are_limited(journal: MemoryJournal) -> None:
+    store = MemoryStore()
+    await store.network.set_price(Price("own", "49", 5))
+    directory = Directory(store.table_changes, store.accounts)
+    await directory.refresh()
+    limits = AnswerLimits(AnswerTerms(answers_per_hour=2))
+    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS, limits)
+    messages = [judged(opt_outs, "stop", sender=f"49170123400{number}") for number in range(4)]
+    assert [message.withheld for message in messages] == ["", "", Withheld.HOUR, Withheld.HOUR]
+    assert [said["reason"] for _, _, said in journal.lines] == [Withheld.HOUR.meaning]
+    assert judged(opt_outs, "stop", replace(OWNER, account=8)).reply is not None
+    assert judged(opt_outs, "stop", sender="491701234009", at=NOW + 3_600_000).reply is not None
 
 
 @pytest.mark.parametrize(
@@ -144,9 +170,9 @@ async def test_answers_go_with_the_tlvs_of_the_template_that_they_fit(journal: M
     policy = LanePolicy(tlvs=(TlvRule(0x1401, 0x1401, "template"),), needs_templates=True)
     directory = Directory(store.table_changes, store.accounts, policy=lambda _: policy)
     await directory.refresh()
-    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS)
-    for text, tlvs in (("You are out.", ((0x1401, b"117"),)), ("Bye", ())):
-        message = InboundMessage(OWNER.account, connector.id, PHONE, NUMBER, "Stop!", b"Stop!", 0, NOW)
+    opt_outs = OptOuts(load_opt_out_words(), directory, journal, VALIDITY_MS, AnswerLimits(AnswerTerms()))
+    for phone, text, tlvs in ((PHONE, "You are out.", ((0x1401, b"117"),)), (PHONE[:-1], "Bye", ())):
+        message = InboundMessage(OWNER.account, connector.id, phone, NUMBER, "Stop!", b"Stop!", 0, NOW)
         opt_outs.judge(message, replace(OWNER, stop_text=text))
         assert message.reply is not None
         assert directory.tlvs_over(connector.id, message.reply.messages[0]) == tlvs

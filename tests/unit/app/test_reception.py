@@ -8,6 +8,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Facts, InboundMessage, PartSet
+from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
 from heliograph.app.inbound.opt_outs import OptOuts
 from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
@@ -81,7 +82,7 @@ class Desk:
             self.clock,
             self.store.inbound,
             Reader(self.directory, lambda _: LanePolicy()),
-            OptOuts(load_opt_out_words(), self.directory, self.journal, VALIDITY_MS),
+            OptOuts(load_opt_out_words(), self.directory, self.journal, VALIDITY_MS, AnswerLimits(AnswerTerms())),
             self.owed.append,
             lambda *withdrawn: self.withdrawn.append(withdrawn),
             self.node,

@@ -18,6 +18,7 @@ from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
 from heliograph.app.dispatch.failover import REFUSED, UNDELIVERED, UNUSABLE
 from heliograph.app.facts import NO_ANSWER, CallbackEnd, Verdict
+from heliograph.app.inbound.answer_limits import Withheld
 from heliograph.app.observing.counters import (
     BindCounters,
     InboundCounters,
@@ -302,6 +303,9 @@ class Collector:
         for wish in Wish:
             if wish is not Wish.NONE:
                 yield Sample("heliograph_opt_outs_total", (wish.name.lower(),), counters.wishes[wish])
+        for reason in Withheld:
+            if reason:
+                yield Sample("heliograph_phone_answers_withheld_total", (reason.value,), counters.withheld[reason])
 
     def _callbacks(self) -> Iterator[Sample]:
         counters = self._counters

@@ -5,36 +5,39 @@ suppresses the phone, and `stop_text` goes back to it from 3388. A reply is a me
 that the text came over. It waits in the queue like any other message, and suppressions do not apply to it.
 """
 
-from collections import OrderedDict
 from typing import Final
 
 from heliograph.app.configuration import NumberOwner
 from heliograph.app.facts import Accept, InboundMessage, Message
+from heliograph.app.inbound.answer_limits import AnswerLimits
 from heliograph.app.ports import Journal
 from heliograph.app.sending.directory import Directory
+from heliograph.domain.limits.recent_events import RecentEvents
 from heliograph.domain.message.opt_out import OptOutWords, Wish
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
 
-HELP_PAUSE_MS: Final = 600_000
-"""Milliseconds within which a phone's further HELP gets no answer. An automatic responder on the other side would go
-on for ever, at the account's cost."""
+LOG_AGAIN_MS: Final = 60_000
+"""Milliseconds until the log repeats that answers of an account are withheld for the same reason."""
 
-HELPED_MOST: Final = 10_000
-"""Phones with a remembered answer to HELP, the latest: about 1 MB."""
+LOGGED: Final = 1_000
+"""Pairs of account and reason that are remembered for this."""
 
 
 class OptOuts:
     """Judges texts by the words of all languages, and composes replies."""
 
-    def __init__(self, words: OptOutWords, directory: Directory, journal: Journal, validity_ms: int) -> None:
+    def __init__(
+        self, words: OptOutWords, directory: Directory, journal: Journal, validity_ms: int, limits: AnswerLimits
+    ) -> None:
         """`validity_ms`: milliseconds for which a reply may wait to be sent."""
         self._words = words
         self._directory = directory
         self._journal = journal
         self._validity_ms = validity_ms
-        self._helped: OrderedDict[tuple[int, str], int] = OrderedDict()
+        self._limits = limits
+        self._logged = RecentEvents[tuple[int, str]](1, LOG_AGAIN_MS, LOGGED)
 
     def judge(self, message: InboundMessage, owner: NumberOwner) -> None:
         """Sets `wish` and `reply` of a message that is about to be recorded."""
@@ -42,20 +45,13 @@ class OptOuts:
             return
         message.wish = wish = self._words.judge(message.content)
         text = {Wish.STOP: owner.stop_text, Wish.HELP: owner.help_text}.get(wish)
-        if text and (wish is not Wish.HELP or self._may_help(message, owner)):
+        if not text:
+            return
+        message.withheld = withheld = self._limits.of_answer(message, owner)
+        if not withheld:
             message.reply = self._reply(message, owner, text)
-
-    def _may_help(self, message: InboundMessage, owner: NumberOwner) -> bool:
-        """Returns whether HELP gets an answer, and remembers it. A phone gets at most one answer in `HELP_PAUSE_MS`."""
-        phone_of = (owner.account, message.sender)
-        last = self._helped.get(phone_of)
-        if last is not None and 0 <= message.at - last < HELP_PAUSE_MS:
-            return False
-        self._helped[phone_of] = message.at
-        self._helped.move_to_end(phone_of)
-        while len(self._helped) > HELPED_MOST:
-            self._helped.popitem(last=False)
-        return True
+        elif withheld.is_told:
+            self._log(message, withheld.meaning)
 
     def _reply(self, message: InboundMessage, owner: NumberOwner, text: str) -> Accept | None:
         phone_number, number = message.sender, message.recipient
@@ -64,7 +60,7 @@ class OptOuts:
         if price is None:
             reason = "no price of the account's plan covers the phone"
         if reason is not None or price is None:
-            self._journal.log("warning", "opt_out.not_replied", account=owner.account, reason=reason)
+            self._log(message, reason or "")
             return None
         segments = segment.count(text, Kind.TEXT, self._directory.repertoire(message.connector))[1]
         charge = price * segments
@@ -74,3 +70,7 @@ class OptOuts:
             network=self._directory.network(phone_number),
         )  # fmt: skip
         return Accept(owner.account, [reply], charge, message.at, exempt=True)
+
+    def _log(self, message: InboundMessage, reason: str) -> None:
+        if self._logged.take((message.account, reason), message.at):
+            self._journal.log("warning", "opt_out.not_replied", account=message.account, reason=reason)

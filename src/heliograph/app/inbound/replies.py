@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, InboundMessage, InboundReply, Verdict
+from heliograph.app.inbound.answer_limits import AnswerLimits
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Journal
 from heliograph.app.sending.directory import Directory
@@ -18,6 +19,7 @@ from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.error import NO_CREDIT, Fault
+from heliograph.domain.limits.recent_events import RecentEvents
 from heliograph.domain.message.ids import to_uuid
 from heliograph.domain.numbers.number_rules import normalise_number
 from heliograph.domain.text.inbound import reply_reference
@@ -27,8 +29,8 @@ REPLY: Final = Door("reply", schedules=False, needs_templates=False)
 LOG_AGAIN_MS: Final = 60_000
 """Milliseconds until the log repeats that replies of an account are refused for the same reason."""
 
-MOST_LOGGED: Final = 1_000
-"""Pairs of account and reason that are remembered for this, at most."""
+LOGGED: Final = 1_000
+"""Pairs of account and reason that are remembered for this."""
 
 _REFUSALS: Final = {
     Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,
@@ -44,13 +46,15 @@ _REFUSALS: Final = {
 class PhoneReplies:
     """Implements `app.notices.webhook.ReplyTaker`. Until `sending` is set nothing is sent, and webhooks are put off."""
 
-    def __init__(self, gathering: Gathering, directory: Directory, journal: Journal, clock: Clock) -> None:
+    def __init__(
+        self, gathering: Gathering, directory: Directory, journal: Journal, clock: Clock, limits: AnswerLimits
+    ) -> None:
         self._gathering = gathering
         self._directory = directory
         self._journal = journal
         self._clock = clock
-        self._logged: dict[tuple[int, str], int] = {}
-        """Times (ms) from which the log repeats a reason, by account and reason."""
+        self._limits = limits
+        self._logged = RecentEvents[tuple[int, str]](1, LOG_AGAIN_MS, LOGGED)
         self.sending: Sending | None = None
 
     def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
@@ -58,6 +62,11 @@ class PhoneReplies:
         message = cast("InboundMessage", notice.subject)
         if not result.reply:
             self._refuse(message, result.problem)
+            then(result)
+            return
+        withheld = self._limits.of_reply(message, self._clock.now())
+        if withheld:
+            self._refuse(message, withheld.meaning, withheld=withheld)
             then(result)
             return
         sending = self.sending
@@ -90,22 +99,21 @@ class PhoneReplies:
         if verdict is Verdict.UNAVAILABLE:
             then(_put_off(result, "the store is away"))
             return
-        # A conflict is with an earlier reply to the same message.
-        if verdict not in (Verdict.ACCEPTED, Verdict.REPLAYED, Verdict.REFERENCE_CONFLICT):
+        if verdict is Verdict.ACCEPTED:
+            self._limits.replied(message, self._clock.now())
+        elif verdict not in (Verdict.REPLAYED, Verdict.REFERENCE_CONFLICT):  # a conflict is with an earlier reply to it
             self._refuse(message, _REFUSALS.get(verdict) or verdict.name.lower().replace("_", " "))
         then(result)
 
-    def _refuse(self, message: InboundMessage, problem: str, sentence: str = "") -> None:
+    def _refuse(self, message: InboundMessage, problem: str, sentence: str = "", withheld: str = "") -> None:
         """Records why there is no reply: in the log by a `problem` without texts and numbers, and with the message by
         the `sentence`, if given."""
-        now, logged = self._clock.now(), (message.account, problem)
-        if self._logged.get(logged, 0) <= now:
-            if len(self._logged) >= MOST_LOGGED:
-                self._logged.clear()
-            self._logged[logged] = now + LOG_AGAIN_MS
+        if self._logged.take((message.account, problem), self._clock.now()):
             name = to_uuid(message.key, message.tail)
             self._journal.log("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
-        self._gathering.facts.inbound_replies.append(InboundReply(message.account, message.key, sentence or problem))
+        self._gathering.facts.inbound_replies.append(
+            InboundReply(message.account, message.key, sentence or problem, withheld)
+        )
         self._gathering.wake_later()
 
 

@@ -331,6 +331,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "Texts to accounts with opt_out on: stop, start, yes, help; suspected (such a word among others).",
                 "wish",
             ),
+            _counter(
+                "heliograph_phone_answers_withheld_total",
+                "Answers to phones that were not sent: stop_again, help_again (a phone's repeated texts), prefix (the "
+                "account must not send there), hour (messages.answers_per_hour), loop (messages.replies_per_phone).",
+                "reason",
+            ),
         ),
     ),
     (

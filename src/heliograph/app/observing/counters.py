@@ -100,6 +100,8 @@ class MessageCounters:
         """Counters by connector id."""
         self.inbound_ms = Histogram(MS_SHORT)
         self.wishes: Counter[Wish] = Counter()
+        self.withheld: Counter[str] = Counter()
+        """Answers to phones that were not sent, by reason (`app.inbound.answer_limits.Withheld`)."""
         self.callbacks: Counter[CallbackEnd] = Counter()
         self.callback_ms = Histogram(MS_LONG)
         self.callback_retries = 0
@@ -141,6 +143,8 @@ class MessageCounters:
             self.callback_retries += sum(1 for each in facts.callback_retries if each.problem and not each.claimed)
         if facts.inbound or facts.inbound_parts:
             self._received(facts, now)
+        if facts.inbound_replies:
+            self.withheld.update([each.withheld for each in facts.inbound_replies if each.withheld])
         self.early += len(facts.early)
         self.late_matches += len(facts.early_matched)
 
@@ -222,6 +226,8 @@ class MessageCounters:
                 phones.unrouted += 1
             phones.incomplete += not message.complete
             self.wishes[message.wish] += 1
+            if message.withheld:
+                self.withheld[message.withheld] += 1
             if message.digest:
                 self.inbound_ms.observe(now - message.at)
 

@@ -190,10 +190,7 @@ def _small_tables() -> Steps[Tables]:
         [],
         [],
         [InboundNumber(*row[:5]) for row in numbers],
-        {
-            row[2]: NumberOwner(row[2], row[6], inbound_way(row[10], row[5]), bool(row[7]), *row[8:10])
-            for row in numbers
-        },
+        {row[2]: _owner_of(row) for row in numbers},
         [template_of(row) for row in templates],
         [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
         [TrafficHold(*row) for row in holds],
@@ -202,6 +199,11 @@ def _small_tables() -> Steps[Tables]:
         plans=[Plan(*row) for row in plans],
         sender_rules=[SenderRule(*row) for row in sender_rules],
     )
+
+
+def _owner_of(row: tuple[Any, ...]) -> NumberOwner:
+    way, prefixes = inbound_way(row[10], row[5]), tuple(msgspec.json.decode(row[11]))
+    return NumberOwner(row[2], row[6], way, bool(row[7]), row[8], row[9], prefixes)
 
 
 def _columns(rows: Rows) -> list[list[Any]]:

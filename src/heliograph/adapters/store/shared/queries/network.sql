@@ -203,7 +203,7 @@ DELETE FROM number WHERE connector = :connector;
 -- numbers: All numbers, with the columns of their account that the reception needs.
 SELECT
     n.id, n.number, n.account, n.keyword, n.connector, a.inbound_url, a.plan, a.opt_out <> 'off', a.stop_text,
-    a.help_text, a.inbound_way
+    a.help_text, a.inbound_way, a.prefixes
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan, prefix and date.
