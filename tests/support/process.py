@@ -312,13 +312,13 @@ class Admin:
 
     def __init__(self, data: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data = data
-        self._settings = settings
+        self.settings = settings
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a command, whether or not it succeeds; forked as a `Process` is."""
         command = [str(PROGRAM), *arguments, "--data", str(self.data)]
-        environment = clean_environment(_LOOPBACK | dict(self._settings or {}))
-        if not _is_forked(command, self._settings):
+        environment = clean_environment(_LOOPBACK | dict(self.settings or {}))
+        if not _is_forked(command, self.settings):
             return subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=COMMAND_S, check=False
             )
