@@ -1,5 +1,6 @@
 """The pumping guard's rows: hours by all nodes, holds, and what becomes of what is held."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,41 @@ async def test_a_range_is_held_once_and_told_by_the_tables(store: Store, account
     assert not await store.guard.hold(hold_of(account, since=START + 1), START + HOUR)
     assert (await store.network.tables()).holds == [hold_of(account)]
     assert await store.guard.holds(10) == [HeldTraffic(hold_of(account), 0, 0)]
+
+
+async def test_what_is_observed_holds_nothing_and_is_told_again_later(
+    store: Store, given: Given, account: Account
+) -> None:
+    observed = replace(hold_of(account), is_observed=True)
+    assert await store.guard.hold(observed, START)
+    assert not await store.guard.hold(observed, START)
+    assert await store.guard.holds(10) == [HeldTraffic(observed, 0, 0)]
+    later = replace(observed, since=START + 9)
+    assert await store.guard.hold(later, START + 1)
+    key = await held(store, given, account)
+    with pytest.raises(Missing):
+        await store.guard.refund(account.id, RANGE, START, 10)
+    assert await store.guard.hold(hold_of(account), 0)
+    assert await store.guard.let_go(START, 10) == 0
+    assert await store.guard.hold(observed, 0)
+    assert await store.guard.let_go(START, 10) == 1
+    assert await due(store) == [key]
+    await store.guard.release(account.id, RANGE, START)
+    assert await store.guard.holds(10) == []
+
+
+async def test_all_ranges_of_an_account_are_released_at_once(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    for each, prefix in ((account, RANGE), (account, "44770"), (other, RANGE)):
+        await store.guard.hold(hold_of(each, prefix), 0)
+    revision = await store.table_changes.revision()
+    assert await store.guard.release_all(account.id, START) == 2
+    assert await store.table_changes.revision() > revision
+    assert await store.guard.release_all(account.id, START) == 0
+    assert [each.hold for each in await store.guard.holds(10)] == [hold_of(other)]
+    assert not await store.guard.hold(hold_of(account), START)
+    assert await store.guard.release_all(other.id, 0) == 1
+    assert await store.guard.hold(hold_of(other), START)
 
 
 async def test_what_is_held_is_no_nodes_until_it_is_released_and_then_in_its_order(
@@ -157,7 +193,9 @@ async def test_what_is_held_ends_with_its_validity(store: Store, given: Given, a
 
 
 async def test_the_guard_of_an_account_is_kept(store: Store, given: Given) -> None:
-    account = await given.account("watched", guard="on")
+    account = await given.account("watched", guard="hold")
+    assert account.guard == "hold"
+    assert (await store.accounts.update(account.id, {"guard": None})).guard is None
     assert (await store.accounts.update(account.id, {"guard": "off"})).guard == "off"
     found = await store.accounts.by_id(account.id)
     assert found is not None

@@ -171,7 +171,7 @@ class People:
     def hold(self, phone: str) -> None:
         """Has the guard hold what a young account sends to numbers in a row, of which it is the last."""
         self.admin("account", "create", "young", "--credit", "1000")
-        self.admin("account", "set", "young", "guard=on")
+        self.admin("account", "set", "young", "guard=hold")
         secret = self.admin("key", "create", "young")["api_key"]
         with Customer(self.gateway.url, "young", secret) as customer:
 

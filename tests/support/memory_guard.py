@@ -36,7 +36,7 @@ class MemoryGuard(MemoryPart):
     async def hold(self, hold: TrafficHold, quiet: int) -> bool:
         rows = self._open()
         known = rows.holds.get((hold.account, hold.prefix))
-        if known is not None and (known[1] is None or known[1] >= quiet):
+        if known is not None and not _is_over(*known, hold, quiet):
             return False
         rows.holds[hold.account, hold.prefix] = (hold, None)
         rows.revision += 1
@@ -56,9 +56,18 @@ class MemoryGuard(MemoryPart):
         rows.holds[account, prefix] = (self._find(account, prefix), now)
         rows.revision += 1
 
+    async def release_all(self, account: int, now: int) -> int:
+        rows = self._open()
+        found = [key for key, (_, ended) in rows.holds.items() if key[0] == account and ended is None]
+        for key in found:
+            rows.holds[key] = (rows.holds[key][0], now)
+        rows.revision += len(found) > 0
+        return len(found)
+
     async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
         rows = self._open()
-        self._find(account, prefix)
+        if self._find(account, prefix).is_observed:
+            raise Missing("no such hold")
         keys = [
             key
             for key in self._held(account, prefix)
@@ -69,7 +78,7 @@ class MemoryGuard(MemoryPart):
 
     async def let_go(self, now: int, limit: int) -> int:
         rows = self._open()
-        holding = [key for key, (_, ended) in rows.holds.items() if ended is None]
+        holding = [key for key, (hold, ended) in rows.holds.items() if ended is None and not hold.is_observed]
         free = [
             key
             for key, row in rows.queue.items()
@@ -101,3 +110,10 @@ class MemoryGuard(MemoryPart):
             if row.held in (prefix, OF_ADMINISTRATOR + prefix) and row.node is None
             if rows.messages[key].account == account
         )
+
+
+def _is_over(known: TrafficHold, ended: int | None, hold: TrafficHold, quiet: int) -> bool:
+    """Returns True if another hold may begin, or be noted, in place of the known hold."""
+    if ended is not None:
+        return ended < quiet
+    return known.is_observed != hold.is_observed or (known.is_observed and known.since < quiet)

@@ -94,8 +94,8 @@ class Account:
     """Messages that may be scheduled or wait in the queue at once; 0 is no limit."""
     prefixes: tuple[str, ...] = ()
     """Prefixes of the numbers that it may send to, for example `49`; empty means all."""
-    guard: str = "auto"
-    """`auto`, `on` or `off`: whether the pumping guard watches it; `auto` while it is young."""
+    guard: str | None = None
+    """`observe`, `hold` or `off`: the mode of the pumping guard. None uses the gateway's setting while it is young."""
     retain_text_days: float | None = None
     """Days after which texts are redacted; None uses the gateway's setting, 0 keeps them."""
     retain_number_days: float | None = None
@@ -350,12 +350,14 @@ class RegisteredSender:
 
 @dataclass(frozen=True, slots=True)
 class TrafficHold:
-    """An account's traffic to a prefix that the pumping guard holds since a time (ms), and why, for people."""
+    """An account's traffic to a prefix that looks like pumping since a time (ms), and why, for people."""
 
     account: int
     prefix: str
     since: int
     why: str
+    is_observed: bool = False
+    """True if the guard only tells of it, and holds no message."""
 
 
 def inbound_way(chosen: str, url: str) -> Way:
@@ -403,7 +405,7 @@ class Tables:
     senders: list[RegisteredSender] = field(default_factory=list)
     """The registries of all accounts, by account and sender."""
     holds: list[TrafficHold] = field(default_factory=list)
-    """The pumping guard's holds, by account and prefix."""
+    """The pumping guard's holds, by account and prefix, observed ones included."""
     suspended: list[int] = field(default_factory=list)
     """The ids of suspended accounts."""
     plan_of: dict[int, str] = field(default_factory=dict)

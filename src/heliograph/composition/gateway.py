@@ -32,6 +32,7 @@ from heliograph.composition.watching import Unusable, Watching
 from heliograph.config import Settings
 from heliograph.config.opt_out import load_opt_out_words
 from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
+from heliograph.domain.limits.pumping import GuardMode
 from heliograph.runtime.data_directory import only_engine
 from heliograph.runtime.disk import keep_from_others, make_folder
 from heliograph.runtime.encryption_upkeep import EncryptionUpkeep
@@ -256,6 +257,7 @@ class Gateway:
             self._directory,
             self._clock,
             self._journal,
+            GuardMode.OFF if self._dev else GuardMode(self._settings.messages.guard),
             self._settings.messages.guard_young_days,
         )
         self._guard.start()

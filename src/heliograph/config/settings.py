@@ -228,8 +228,18 @@ class MessageSettings:
         least=0,
         most=1_000_000,
     )
+    guard: Literal["observe", "hold", "off"] = _setting(
+        "observe",
+        "Reaction of the pumping guard to a new account's traffic that looks like fraud: observe tells administrators "
+        "and sends the messages; hold also holds messages to these numbers until they are released. An account's own "
+        "field guard overrides it. A development run (--dev) uses off.",
+    )
     guard_young_days: float = _setting(
-        30.0, "Time for which the pumping guard watches new accounts.", unit="days", least=0, most=3650
+        30.0,
+        "Time for which the pumping guard watches new accounts without a field guard of their own.",
+        unit="days",
+        least=0,
+        most=3650,
     )
 
 

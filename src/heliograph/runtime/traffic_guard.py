@@ -1,7 +1,9 @@
-"""The rounds of the pumping guard: counts watched accounts' traffic, and holds traffic that looks like pumping."""
+"""The rounds of the pumping guard: counts watched accounts' traffic, and tells of traffic that looks like pumping, or
+holds it."""
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from heliograph.app.configuration import TrafficHold
@@ -9,7 +11,7 @@ from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Accounts, Clock, Guard, Journal, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.limits.pumping import TrafficCount, suspicion
+from heliograph.domain.limits.pumping import QUIET_MS, GuardMode, TrafficCount, suspicion
 from heliograph.runtime.tasks import Background
 
 ROUND_S: Final = 5.0
@@ -27,9 +29,6 @@ BATCH: Final = 2_000
 HISTORY_MS: Final = 8 * DAY_MS
 """The time for which hours are kept for comparison."""
 
-QUIET_MS: Final = DAY_MS
-"""The time for which a released range is not held again."""
-
 
 class TrafficGuard:
     """Judges the traffic that `watch` collects."""
@@ -42,19 +41,21 @@ class TrafficGuard:
         directory: Directory,
         clock: Clock,
         journal: Journal,
+        mode: GuardMode,
         young_days: float,
     ) -> None:
-        """`young_days`: days from their opening for which accounts with the guard `auto` are watched."""
+        """`mode` is for accounts without a mode of their own, which are watched for `young_days` from their opening."""
         self._watch = watch
         self._store = store
         self._accounts = accounts
         self._directory = directory
         self._clock = clock
         self._journal = journal
+        self._mode = mode
         self._young_ms = int(young_days * DAY_MS)
         self._generation = -1
         self._rounds = 0
-        self._names: dict[int, str] = {}
+        self._watched: dict[int, tuple[str, GuardMode]] = {}
         self._task = Background("guard", self._run)
 
     def start(self) -> None:
@@ -89,12 +90,23 @@ class TrafficGuard:
             return
         found = [account for account, _ in await self._accounts.all()]
         self._generation = generation
-        self._names = {account.id: account.name for account in found}
-        self._watch.watched = frozenset(
-            account.id
-            for account in found
-            if account.guard == "on" or (account.guard == "auto" and now - account.created < self._young_ms)
-        )
+        modes = {each.id: self._mode if each.guard is None else GuardMode(each.guard) for each in found}
+        self._watched = {
+            each.id: (each.name, modes[each.id])
+            for each in found
+            if modes[each.id] is not GuardMode.OFF and (each.guard is not None or now - each.created < self._young_ms)
+        }
+        self._watch.watched = frozenset(self._watched)
+        await self._end_holds(modes)
+
+    async def _end_holds(self, modes: dict[int, GuardMode]) -> None:
+        """Ends the holds of accounts that are not to be held any more. They may be held again at once."""
+        for held in await self._store.holds(0):
+            mode = modes.get(held.hold.account, GuardMode.OFF)
+            if mode is GuardMode.OFF:
+                await self._store.release_all(held.hold.account, 0)
+            elif mode is GuardMode.OBSERVE and not held.hold.is_observed:
+                await self._store.hold(replace(held.hold, is_observed=True), 0)
 
     async def _judge(self, counts: list[TrafficCount], now: int) -> None:
         for figures in await self._store.add(counts, now - HISTORY_MS):
@@ -102,6 +114,13 @@ class TrafficGuard:
             if why is None:
                 continue
             account, prefix = figures.now.account, figures.now.prefix
-            if await self._store.hold(TrafficHold(account, prefix, now, why), now - QUIET_MS):
-                name = self._names.get(account, str(account))
+            if account not in self._watched:  # since a moment
+                continue
+            name, mode = self._watched[account]
+            observes = mode is GuardMode.OBSERVE
+            if not await self._store.hold(TrafficHold(account, prefix, now, why, observes), now - QUIET_MS):
+                continue
+            if observes:
+                self._journal.log("warning", "guard.suspected", account=name, prefix=prefix, problem=why)
+            else:
                 self._journal.log("warning", "guard.held", account=name, prefix=prefix, problem=why)

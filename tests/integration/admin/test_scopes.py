@@ -17,12 +17,15 @@ GIVEN: dict[str, Any] = {
     "retain_text_days": 1, "retain_number_days": 1, "retain_days": 1,
     "plan": "cheap", "credit_limit": "5", "list_interval": 1, "rate": 5, "networks": ["192.0.2.0/24"],
     "senders": ["ACME"], "credit": "1000000", "price": "0.000001", "request_rate": 5, "request_burst": 9,
-    "daily_messages": 1000, "daily_spend": "12.5", "max_waiting": 50, "prefixes": ["49", "43"], "guard": "on",
+    "daily_messages": 1000, "daily_spend": "12.5", "max_waiting": 50, "prefixes": ["49", "43"], "guard": "hold",
     "smpp_binds": 2, "smpp_window": 50,
     "timezone": "Asia/Tokyo", "callback_url": "https://example.com/dlr", "inbound_url": "https://example.com/in",
-    "inbound_reply": "body", "stop_text": "Stopped.", "help_text": "Send STOP.",
+    "inbound_reply": "body", "stop_text": "Stopped.", "help_text": "Send STOP.", "trust": True,
 }  # fmt: skip
 """A value for each field that takes a scope of its own."""
+
+NAMED = {"/accounts": {"name": "new"}, "/guard/release": {"account": "acme"}}
+"""Fields that operations on more than the account in the path require."""
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ async def test_a_field_takes_its_scope_beside_that_of_its_operation(
 ) -> None:
     assert set(GIVEN) >= set(operation.scopes)
     scope, path = operation.scopes[name], operation.path.replace("{name}", "acme")
-    body = {name: GIVEN[name], **({"name": "new"} if operation.method == "POST" else {})}
+    body = {name: GIVEN[name], **NAMED.get(operation.path, {})}
     others = [each for each in TOKEN_SCOPES if each is not scope]
     refused = await house.ask(await house.token(*others), operation.method, path, body)
     assert (refused.status, refused.json["Field"]) == (403, name)

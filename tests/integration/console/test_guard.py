@@ -23,7 +23,7 @@ async def hold(house: AdminHouse) -> None:
 
 
 async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browser) -> None:
-    assert "No messages are held." in text_of(await ada.get("/guard"))
+    assert "Nothing is held or suspected." in text_of(await ada.get("/guard"))
     await hold(house)
     page = text_of(await ada.get("/guard"))
     assert "44770 acme" in page
@@ -31,7 +31,7 @@ async def test_what_is_held_is_shown_and_released(house: AdminHouse, ada: Browse
     assert "The pumping guard holds 1 message of acme to 44770" in text_of(await ada.get("/"))
     told = text_of(await ada.follow(await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})))
     assert "Released, and sent now: 1 message of acme to 44770." in told
-    assert "No messages are held." in told
+    assert "Nothing is held or suspected." in told
     assert (await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})).status == 400
     assert [entry.action for entry in await house.entries()][-1] == "guard.release"
 
@@ -42,8 +42,27 @@ async def test_what_is_held_is_refunded_and_stays_held(house: AdminHouse, ada: B
     told = text_of(await ada.follow(await ada.post("/guard/refund", {"account": "acme", "prefix": "44770"})))
     assert "Cancelled and refunded: 1 message of acme to 44770." in told
     assert int(await house.gateway.balance()) == int(before) + 1
-    assert "44770 acme" in told
+    assert "44770 acme" not in told  # the range stays held, and holds nothing now
     assert [entry.action for entry in await house.entries()][-1] == "guard.refund"
+
+
+async def test_an_account_is_trusted_and_all_its_messages_are_sent(house: AdminHouse, ada: Browser) -> None:
+    await hold(house)
+    told = text_of(await ada.follow(await ada.post("/guard/trust", {"account": "acme"})))
+    assert "Released, and sent now: 1 message of acme. The guard watches acme no longer." in told
+    assert [entry.action for entry in await house.entries()][-2:] == ["account.set", "guard.release"]
+    (account,) = [account for account, _ in await house.gateway.store.accounts.all() if account.name == "acme"]
+    assert account.guard == "off"
+
+
+async def test_a_suspicion_is_told_and_dismissed(house: AdminHouse, ada: Browser) -> None:
+    await house.gateway.store.guard.hold(TrafficHold(1, "44770", START, "a surge", is_observed=True), 0)
+    assert "44770 acme would hold" in text_of(await ada.get("/guard"))
+    assert "The pumping guard suspects fraud in messages of acme to 44770, and sends them" in text_of(
+        await ada.get("/")
+    )
+    await ada.post("/guard/release", {"account": "acme", "prefix": "44770"})
+    assert "Nothing is held or suspected." in text_of(await ada.get("/guard"))
 
 
 async def test_what_is_held_is_found_among_messages(house: AdminHouse, ada: Browser) -> None:

@@ -15,7 +15,7 @@ REACH = {
         DELETE /accounts/{name}/keys/{id}""",
     "topups:write": "POST /accounts/{name}/top-ups",
     "credit:write": "",
-    "limits:write": "PUT /accounts/{name}/senders, DELETE /accounts/{name}/senders/{sender}",
+    "limits:write": "PUT /accounts/{name}/senders, DELETE /accounts/{name}/senders/{sender}, POST /guard/trust",
     "texts:write": "",
     "connectors:read": "GET /connectors, GET /connectors/{name}",
     "connectors:operate": """POST /connectors/{name}/pause, POST /connectors/{name}/drain,

@@ -8,8 +8,9 @@ import pytest
 from heliograph.app.facts import Accept, Facts, MessageEnd
 from heliograph.app.observing.traffic import MOST, MOST_OPEN, TrafficWatch
 from heliograph.domain.calendar import DAY_MS
+from heliograph.domain.limits.pumping import QUIET_MS, GuardMode
 from heliograph.domain.message.receipt import Delivery
-from heliograph.runtime.traffic_guard import HISTORY_MS, QUIET_MS, TrafficGuard
+from heliograph.runtime.traffic_guard import HISTORY_MS, TrafficGuard
 from tests.support.gateway import START, Gateway, open_gateway
 
 GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
@@ -18,12 +19,19 @@ GOOD = {"to": "447700900123", "from": "Helio", "content": "Hello"}
 class Guarded:
     """A gateway with a guard."""
 
-    def __init__(self, gateway: Gateway, young_days: float) -> None:
+    def __init__(self, gateway: Gateway, young_days: float, mode: GuardMode = GuardMode.HOLD) -> None:
         self.gateway = gateway
         self.watch = TrafficWatch()
         store = gateway.store
         self.guard = TrafficGuard(
-            self.watch, store.guard, store.accounts, gateway.directory, gateway.clock, gateway.journal, young_days
+            self.watch,
+            store.guard,
+            store.accounts,
+            gateway.directory,
+            gateway.clock,
+            gateway.journal,
+            mode,
+            young_days,
         )
 
     async def send(self, *numbers: str) -> list[Accept]:
@@ -43,14 +51,14 @@ class Guarded:
         await self.guard.round()
 
     async def held(self) -> list[str]:
-        return [each.hold.prefix for each in await self.gateway.store.guard.holds(10)]
+        return [each.hold.prefix for each in await self.gateway.store.guard.holds(10) if not each.hold.is_observed]
 
 
-async def guarded(young_days: float = 30.0, **changes: Any) -> Guarded:
+async def guarded(young_days: float = 30.0, mode: GuardMode = GuardMode.HOLD, **changes: Any) -> Guarded:
     gateway = await open_gateway()
     if changes:
         await gateway.change_account(**changes)
-    made = Guarded(gateway, young_days)
+    made = Guarded(gateway, young_days, mode)
     await made.guard.round()
     return made
 
@@ -60,7 +68,7 @@ def row(first: int, count: int) -> list[str]:
 
 
 async def test_a_surge_of_numbers_in_a_row_is_held_and_what_follows_waits() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     await made.send(*row(447700900000, 59))
     assert await made.held() == []
     await made.send(*row(447700900059, 2))
@@ -79,8 +87,36 @@ async def test_a_surge_of_numbers_in_a_row_is_held_and_what_follows_waits() -> N
     assert made.gateway.directory.claim_policy(1) is not None
 
 
+async def test_a_first_campaign_of_numbers_in_a_row_goes_out_and_is_told() -> None:
+    made = await guarded(mode=GuardMode.OBSERVE)
+    for first in range(447700900000, 447700900900, 300):
+        accepts = await made.send(*row(first, 300))
+        assert not any(accept.messages[0].queued for accept in accepts)
+    assert await made.held() == []
+    (told,) = [fields for _, event, fields in made.gateway.journal.lines if event == "guard.suspected"]
+    assert (told["account"], told["prefix"]) == ("acme", "44770")
+    (suspicion,) = await made.gateway.store.guard.holds(10)
+    assert suspicion.is_listed(made.gateway.clock.now())
+    assert not suspicion.is_listed(made.gateway.clock.now() + QUIET_MS)
+
+
+@pytest.mark.parametrize(("mode", "left"), [("observe", [("44770", True)]), ("off", [])])
+async def test_a_mode_that_holds_nothing_ends_holds(mode: str, left: list[tuple[str, bool]]) -> None:
+    made = await guarded()
+    await made.send(*row(447700900000, 70))
+    assert await made.held() == ["44770"]
+    await made.gateway.change_account(guard=mode)
+    await made.guard.round()
+    found = await made.gateway.store.guard.holds(10)
+    assert [(each.hold.prefix, each.hold.is_observed) for each in found] == left
+    await made.gateway.change_account(guard="hold")
+    await made.guard.round()
+    await made.send(*row(447700900100, 70))
+    assert await made.held() == ["44770"]
+
+
 async def test_a_surge_whose_messages_fail_is_held() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     accepts = await made.send(*[str(447700000000 + 997 * place) for place in range(70)])
     assert await made.held() == []
     await made.end(accepts[:10], Delivery.DELIVRD)
@@ -89,7 +125,7 @@ async def test_a_surge_whose_messages_fail_is_held() -> None:
 
 
 async def test_a_campaign_that_arrives_is_not_held() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     accepts = await made.send(*[str(447700000000 + 997 * place) for place in range(200)])
     await made.end(accepts, Delivery.DELIVRD)
     assert await made.held() == []
@@ -98,15 +134,15 @@ async def test_a_campaign_that_arrives_is_not_held() -> None:
 @pytest.mark.parametrize(
     ("setting", "age_days", "young_days", "watched"),
     [
-        ("auto", 29, 30, True),
-        ("auto", 31, 30, False),
-        ("auto", 1, 0, False),
-        ("on", 99, 0, True),
+        (None, 29, 30, True),
+        (None, 31, 30, False),
+        (None, 1, 0, False),
+        ("hold", 99, 0, True),
         ("off", 1, 30, False),
     ],
 )
 async def test_young_accounts_are_watched_and_others_as_they_are_set(
-    setting: str, age_days: int, young_days: float, watched: bool
+    setting: str | None, age_days: int, young_days: float, watched: bool
 ) -> None:
     gateway = await open_gateway()
     await gateway.change_account(guard=setting)
@@ -119,7 +155,7 @@ async def test_young_accounts_are_watched_and_others_as_they_are_set(
 
 
 async def test_what_was_released_is_not_held_again_for_a_day() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     await made.send(*row(447700900000, 70))
     await made.gateway.store.guard.release(1, "44770", made.gateway.clock.now())
     await made.gateway.directory.refresh()
@@ -131,7 +167,7 @@ async def test_what_was_released_is_not_held_again_for_a_day() -> None:
 
 
 async def test_two_nodes_see_together_what_each_sees_half_of() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     other = Guarded(made.gateway, 30)
     await other.guard.round()
     await made.send(*row(447700900000, 40))
@@ -143,7 +179,7 @@ async def test_two_nodes_see_together_what_each_sees_half_of() -> None:
 async def test_what_is_gathered_is_bounded() -> None:
     watch = TrafficWatch()
     watch.watched = frozenset({1})
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     accepts = await made.send("447700900000")
     for _ in range(3):
         watch.committed(Facts(accepts=accepts * MOST), START, 0.0)
@@ -154,7 +190,7 @@ async def test_what_is_gathered_is_bounded() -> None:
 
 
 async def test_the_traffic_of_accounts_that_nobody_watches_leaves_room_for_that_of_others() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     accepts = await made.send(*row(447700900000, 2))
     finals = [MessageEnd(1, accept.key, Delivery.UNDELIV, "", START, owed=False) for accept in accepts]
     others = [replace(accept, account=2) for accept in accepts] * MOST
@@ -167,7 +203,7 @@ async def test_the_traffic_of_accounts_that_nobody_watches_leaves_room_for_that_
 
 
 async def test_of_large_requests_no_more_is_counted_in_one_round() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     (accept,) = await made.send("447700900000")
     watch = TrafficWatch()
     watch.watched = frozenset({1})
@@ -177,7 +213,7 @@ async def test_of_large_requests_no_more_is_counted_in_one_round() -> None:
 
 
 async def test_of_what_is_remembered_the_oldest_is_forgotten() -> None:
-    made = await guarded(guard="on")
+    made = await guarded(guard="hold")
     (accept,) = await made.send("447700900000")
     (message,) = accept.messages
     watch = TrafficWatch()

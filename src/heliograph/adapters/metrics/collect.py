@@ -120,7 +120,8 @@ class Collector:
         """Reads the backlog from the store. Raises Unavailable."""
         backlog = await self._store.upkeep.counts(self._clock.now())
         accounts = await self._store.accounts.all()
-        self._held = await self._store.guard.holds(HELD_COUNTED)
+        now = self._clock.now()
+        self._held = [each for each in await self._store.guard.holds(HELD_COUNTED) if each.is_listed(now)]
         receiving = self._binds.receiving()
         self._parked_since = await self._store.notices.oldest_parked(Way.BIND, receiving) if receiving else None
         self._backlog = backlog
@@ -327,7 +328,8 @@ class Collector:
         for connector, name in names.items():
             yield Sample("heliograph_deferred_messages", (name,), backlog.deferred.get(connector, 0))
         yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
-        yield Sample("heliograph_guard_holds", (), len(self._held))
+        yield Sample("heliograph_guard_holds", (), sum(not each.hold.is_observed for each in self._held))
+        yield Sample("heliograph_guard_suspicions", (), sum(each.hold.is_observed for each in self._held))
         yield Sample("heliograph_guard_messages", (), sum(each.messages for each in self._held))
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
         yield Sample("heliograph_callbacks_pending", (), backlog.owed)

@@ -383,7 +383,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "connector",
             ),
             _gauge("heliograph_scheduled_messages", "Messages scheduled for later."),
-            _gauge("heliograph_guard_holds", "Pairs of account and prefix held by the pumping guard."),
+            _gauge("heliograph_guard_holds", "Pairs of account and prefix with messages held by the pumping guard."),
+            _gauge(
+                "heliograph_guard_suspicions",
+                "Pairs of account and prefix that it would hold in the mode hold; it observed them in the last day.",
+            ),
             _gauge("heliograph_guard_messages", "Messages held by it; up to 100,000 of each hold are counted."),
             _gauge("heliograph_awaiting_parts", "Parts in rows that await a receipt."),
             _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next attempt."),

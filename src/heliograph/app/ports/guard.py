@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from heliograph.app.configuration import TrafficHold
-from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
+from heliograph.domain.limits.pumping import QUIET_MS, TrafficCount, TrafficFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,10 @@ class HeldTraffic:
     hold: TrafficHold
     messages: int
     price: int
+
+    def is_listed(self, now: int) -> bool:
+        """Returns True if people are told of it: it holds messages, or was observed a short time ago."""
+        return now - self.hold.since < QUIET_MS if self.hold.is_observed else self.messages > 0
 
 
 class Guard(Protocol):
@@ -28,14 +32,17 @@ class Guard(Protocol):
         """
 
     async def hold(self, hold: TrafficHold, quiet: int) -> bool:
-        """Holds a range from now on. Does nothing and returns False if it is held already, or was released since
-        `quiet` (ms)."""
+        """Holds a range from now on, or notes it as observed. Does nothing and returns False if it is held already, was
+        noted since `quiet` (ms), or was released since then. A held range that is noted as observed holds no longer."""
 
     async def holds(self, limit: int) -> list[HeldTraffic]:
         """Returns all holds, by account and prefix; of each the messages are counted up to `limit`."""
 
     async def release(self, account: int, prefix: str, now: int) -> None:
         """Releases a range; `let_go` then makes its held messages due. Raises Missing if the range is not held."""
+
+    async def release_all(self, account: int, now: int) -> int:
+        """Releases all ranges of an account. Returns how many. With 0 as `now` they may be held again at once."""
 
     async def refund(self, account: int, prefix: str, now: int, limit: int) -> int:
         """Cancels and refunds up to `limit` held messages of a range, which stays held. Returns how many. Raises

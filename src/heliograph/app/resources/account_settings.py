@@ -13,6 +13,7 @@ from heliograph.app.resources.fields import KEEP, Choice, Credits, Decimal, Fiel
 from heliograph.domain import calendar
 from heliograph.domain.error import Reason
 from heliograph.domain.limits import defaults
+from heliograph.domain.limits.pumping import GuardMode
 from heliograph.domain.message.retention import MOST_DAYS
 from heliograph.domain.message.state import Kind
 from heliograph.domain.numbers import phone
@@ -159,8 +160,9 @@ SETTINGS: tuple[Field, ...] = (
         "5000", scope=_LIMITS, title="Waiting at most"),
     _setting("prefixes", Words(_prefix), "Prefixes of numbers that it may send to, comma separated; empty: all.",
         "49,43", scope=_LIMITS, title="Destinations"),
-    _setting("guard", Choice(("auto", "on", "off")), "Whether the pumping guard watches it; auto: while it is new.",
-        "on", scope=_LIMITS, title="Pumping guard"),
+    _setting("guard", Choice(GuardMode),
+        "Mode of the pumping guard; `default` (null): as the gateway's setting while it is new.",
+        "hold", scope=_LIMITS, title="Pumping guard", **_GATEWAYS),
     _setting("callback_url", Text(_callback_url), "URL for receipts of requests without dlr-url; empty: none.",
         "https://example.com/dlr", scope=_TEXTS, title="Callback URL"),
     _setting("inbound_url", Text(_callback_url), "URL for messages from phones; empty: none.",

@@ -189,7 +189,8 @@ class Directory:
             self._senders.setdefault(each.account, {})[each.sender] = each.state
         held: dict[int, tuple[str, ...]] = {}
         for hold in tables.holds:
-            held[hold.account] = (*held.get(hold.account, ()), hold.prefix)
+            if not hold.is_observed:
+                held[hold.account] = (*held.get(hold.account, ()), hold.prefix)
         self._held = held
         suspended = frozenset(tables.suspended)
         self._claim_policies = {

@@ -82,7 +82,11 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         keys=keys,
         texts=texts,
         fields=SETTINGS,
-        words={each.name: each.type.words for each in SETTINGS if isinstance(each.type, Choice)},
+        words={
+            each.name: ((each.empty,) if each.nullable else ()) + each.type.words
+            for each in SETTINGS
+            if isinstance(each.type, Choice)
+        },
         form=request.form,
         entries=entries[:ENTRIES],
         more=entries[ENTRIES - 1].key if len(entries) > ENTRIES else None,

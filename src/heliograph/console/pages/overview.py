@@ -191,12 +191,7 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
         ]
         if len(failing) > NAMED:
             found.append((f"{counted(len(failing) - NAMED, 'more receiver')} fail.", link("/callbacks", tab="hosts")))
-    held = await guard.find(request.desk)
-    for each in held[:NAMED]:
-        messages = f"{counted(each['messages'], 'message')} of {each['account']} to {each['prefix']}"
-        found.append((f"The pumping guard holds {messages}: see why.", link("/guard")))
-    if len(held) > NAMED:
-        found.append((f"The pumping guard holds {len(held) - NAMED} more.", link("/guard")))
+    found += _guard_worries(await guard.find(request.desk))
     if request.may(Scope.READ_ACCOUNTS):
         names = await request.desk.store.accounts.without_credit(NAMED + 1)
         found += [
@@ -206,6 +201,22 @@ async def _customers_worries(request: PageRequest, backlog: BacklogCounts) -> li
         if len(names) > NAMED:
             found.append(("There are more accounts without credit.", link("/accounts")))
     return found
+
+
+def _guard_worries(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    held = [each for each in rows if each["state"] == guard.HELD]
+    found = [
+        f"The pumping guard holds {counted(each['messages'], 'message')} of {each['account']} to {each['prefix']}"
+        for each in held
+    ]
+    found += [
+        f"The pumping guard suspects fraud in messages of {each['account']} to {each['prefix']}, and sends them"
+        for each in rows
+        if each not in held
+    ]
+    left = len(found) - NAMED
+    more = [f"The pumping guard has {left} more"] if left > 0 else []
+    return [(f"{sentence}: see why.", link("/guard")) for sentence in found[:NAMED] + more]
 
 
 async def theme(request: PageRequest) -> PageResponse:

@@ -6,7 +6,10 @@ with honest customers (a campaign, a company's block of numbers, an old list). T
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
+
+from heliograph.domain.calendar import DAY_MS
 
 PREFIX_DIGITS: Final = 5
 """First digits of a number that make its range: the country's, and some of the operator's."""
@@ -32,6 +35,20 @@ NEIGHBOURS: Final = 10
 
 BLOCKS: Final = 256
 """Most blocks of a range in memory, the latest."""
+
+QUIET_MS: Final = DAY_MS
+"""Milliseconds for which a released range is not held again, and an observed range is not told again."""
+
+
+class GuardMode(StrEnum):
+    """Reaction of the guard to traffic that looks like pumping."""
+
+    OBSERVE = "observe"
+    """Administrators are told. Messages are sent."""
+    HOLD = "hold"
+    """Administrators are told. Messages to the range wait until a person decides."""
+    OFF = "off"
+    """The traffic is not watched."""
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ CREATE TABLE account (
     help_text        text NOT NULL,            -- answer to HELP
     smart            text NOT NULL,            -- off, on: whether typographic signs may be replaced
     prefixes         text NOT NULL,            -- JSON array: prefixes of allowed destinations; empty: all
-    guard            text NOT NULL,            -- auto, on, off: whether the pumping guard watches it
+    guard            text,                     -- mode of the pumping guard: observe, hold, off; NULL: the setting
     retain_text_days   double precision,       -- days until texts are redacted; NULL: as configured, 0: never
     retain_number_days double precision,
     retain_days        double precision,       -- days until rows are dropped
@@ -249,13 +249,14 @@ CREATE TABLE traffic_hour (
 
 CREATE INDEX traffic_hour_hour ON traffic_hour (hour);
 
--- Ranges of numbers to which an account's messages are held.
+-- Ranges of numbers to which an account's traffic looks like pumping.
 CREATE TABLE traffic_hold (
     account bigint NOT NULL,
     since   bigint NOT NULL,
     ended   bigint,                            -- NULL while it holds
     prefix  text NOT NULL,
     why     text NOT NULL,
+    observed boolean NOT NULL,                 -- 1: the guard tells of it, and holds no message
     PRIMARY KEY (account, prefix)
 );
 

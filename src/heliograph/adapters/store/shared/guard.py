@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.ledger import cancel_waiting
 from heliograph.adapters.store.shared.network import tables_changed
+from heliograph.adapters.store.shared.rows import hold_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, lookup, write
 from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports.guard import HeldTraffic
@@ -36,7 +37,12 @@ class StoredGuard(Operations):
     @write
     def hold(self, hold: TrafficHold, quiet: int) -> Steps[bool]:
         began = yield Q.hold_traffic(
-            account=hold.account, prefix=hold.prefix, since=hold.since, why=hold.why, quiet=quiet
+            account=hold.account,
+            prefix=hold.prefix,
+            since=hold.since,
+            why=hold.why,
+            observed=hold.is_observed,
+            quiet=quiet,
         )
         if began:
             yield tables_changed()
@@ -47,7 +53,7 @@ class StoredGuard(Operations):
         rows = yield Q.traffic_holds()
         found = []
         for row in rows:
-            hold = TrafficHold(*row)
+            hold = hold_of(row)
             ((messages, price),) = yield Q.held_number(account=hold.account, prefix=hold.prefix, limit=limit)
             found.append(HeldTraffic(hold, messages, price))
         return found
@@ -57,6 +63,13 @@ class StoredGuard(Operations):
         if not (yield Q.end_hold(account=account, prefix=prefix, now=now)):
             raise Missing("no such hold")
         yield tables_changed()
+
+    @write
+    def release_all(self, account: int, now: int) -> Steps[int]:
+        rows = yield Q.end_holds(account=account, now=now)
+        if rows:
+            yield tables_changed()
+        return len(rows)
 
     @write
     def refund(self, account: int, prefix: str, now: int, limit: int) -> Steps[int]:

@@ -7,7 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from heliograph.adapters.store.shared.rows import connector_of, connector_values, report_of, report_values, template_of
+from heliograph.adapters.store.shared.rows import (
+    connector_of,
+    connector_values,
+    hold_of,
+    report_of,
+    report_values,
+    template_of,
+)
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Changes,
@@ -24,7 +31,6 @@ from heliograph.app.configuration import (
     RouteRow,
     RouteWay,
     Tables,
-    TrafficHold,
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
@@ -193,7 +199,7 @@ def _small_tables() -> Steps[Tables]:
         {row[2]: _owner_of(row) for row in numbers},
         [template_of(row) for row in templates],
         [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
-        [TrafficHold(*row) for row in holds],
+        [hold_of(row) for row in holds],
         [account for (account,) in suspended],
         dict(plan_of),
         plans=[Plan(*row) for row in plans],

@@ -9,7 +9,7 @@ from typing import Any, get_origin
 import msgspec
 
 from heliograph.adapters.store.shared.steps import Q, Steps
-from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate, SmppTerms
+from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate, SmppTerms, TrafficHold
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
@@ -219,6 +219,11 @@ def report_values(report: ConnectorReport) -> dict[str, Any]:
     """The columns of a report."""
     state = msgspec.json.encode(report.state).decode()
     return {"connector": report.connector, "node": report.node, "state": state, "at": report.at}
+
+
+def hold_of(row: Sequence[Any]) -> TrafficHold:
+    account, prefix, since, why, is_observed = row
+    return TrafficHold(account, prefix, since, why, bool(is_observed))
 
 
 def report_of(row: Sequence[Any]) -> ConnectorReport:

@@ -37,7 +37,7 @@ CREATE TABLE account (
     daily_spend      INTEGER NOT NULL,         -- charges a day; 0: no limit
     max_waiting      INTEGER NOT NULL,         -- messages in the queue at once; 0: no limit
     prefixes         TEXT NOT NULL,            -- JSON array: prefixes of allowed destinations; empty: all
-    guard            TEXT NOT NULL,            -- auto, on, off: whether the pumping guard watches it
+    guard            TEXT,                     -- mode of the pumping guard: observe, hold, off; NULL: the setting
     used_until       INTEGER NOT NULL DEFAULT 0,  -- the end of the day of the next two columns
     used_messages    INTEGER NOT NULL DEFAULT 0,
     used_spend       INTEGER NOT NULL DEFAULT 0,
@@ -239,13 +239,14 @@ CREATE TABLE traffic_hour (
 
 CREATE INDEX traffic_hour_hour ON traffic_hour (hour);
 
--- Ranges of numbers to which an account's messages are held.
+-- Ranges of numbers to which an account's traffic looks like pumping.
 CREATE TABLE traffic_hold (
     account INTEGER NOT NULL,
     prefix  TEXT NOT NULL,
     since   INTEGER NOT NULL,
     ended   INTEGER,                           -- NULL while it holds
     why     TEXT NOT NULL,
+    observed INTEGER NOT NULL,                 -- 1: the guard tells of it, and holds no message
     PRIMARY KEY (account, prefix)
 ) STRICT, WITHOUT ROWID;
 

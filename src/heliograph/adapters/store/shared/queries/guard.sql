@@ -14,20 +14,26 @@ DELETE FROM traffic_hour WHERE (account, prefix, hour) IN (
     SELECT account, prefix, hour FROM traffic_hour WHERE hour < :before ORDER BY hour LIMIT :limit
 ) RETURNING 1;
 
--- hold_traffic: Holds a range; no row if it is held already, or was released since `quiet`.
-INSERT INTO traffic_hold (account, prefix, since, why) VALUES (:account, :prefix, :since, :why)
-ON CONFLICT (account, prefix) DO UPDATE SET since = excluded.since, why = excluded.why, ended = NULL
+-- hold_traffic: Holds a range, or notes it as observed. No row if it is held or noted already, or was released since
+-- `quiet`.
+INSERT INTO traffic_hold (account, prefix, since, why, observed) VALUES (:account, :prefix, :since, :why, :observed)
+ON CONFLICT (account, prefix) DO UPDATE SET
+    since = excluded.since, why = excluded.why, ended = NULL, observed = excluded.observed
 WHERE traffic_hold.ended < :quiet
+   OR traffic_hold.ended IS NULL AND (traffic_hold.observed <> excluded.observed OR traffic_hold.observed AND traffic_hold.since < :quiet)
 RETURNING 1;
 
 -- traffic_holds: All holds.
-SELECT account, prefix, since, why FROM traffic_hold WHERE ended IS NULL ORDER BY account, prefix {bytewise};
+SELECT account, prefix, since, why, observed FROM traffic_hold WHERE ended IS NULL ORDER BY account, prefix {bytewise};
 
 -- is_held: Whether a range is held.
-SELECT 1 FROM traffic_hold WHERE account = :account AND prefix = :prefix AND ended IS NULL;
+SELECT 1 FROM traffic_hold WHERE account = :account AND prefix = :prefix AND ended IS NULL AND NOT observed;
 
 -- end_hold: Releases a range.
 UPDATE traffic_hold SET ended = :now WHERE account = :account AND prefix = :prefix AND ended IS NULL RETURNING 1;
+
+-- end_holds: Releases all ranges of an account.
+UPDATE traffic_hold SET ended = :now WHERE account = :account AND ended IS NULL RETURNING 1;
 
 -- held_number: Number and price of an account's held messages to a range, up to a limit.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
@@ -50,6 +56,6 @@ UPDATE queue SET due = :now, held = NULL WHERE node IS NULL AND held IS NOT NULL
     SELECT q.key FROM queue AS q
     WHERE q.held >= {FIRST_RANGE} AND q.node IS NULL AND NOT EXISTS (
         SELECT 1 FROM traffic_hold AS h
-        WHERE h.account = q.account AND h.prefix = q.held {bytewise} AND h.ended IS NULL
+        WHERE h.account = q.account AND h.prefix = q.held {bytewise} AND h.ended IS NULL AND NOT h.observed
     ) LIMIT :limit
 ) RETURNING 1;
