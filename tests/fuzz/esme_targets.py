@@ -124,7 +124,7 @@ class FuzzedServer:
         )
         await gateway.change_account(smpp=smpp)
         binds = Binds(BindCounters())
-        deliverer = BindDeliverer(binds, {}, gateway.clock, 72)  # type: ignore[arg-type] # no notices of its own
+        deliverer = BindDeliverer(binds, {}, gateway.clock, 72, lambda: None)  # type: ignore[arg-type] # no notices of its own
         ends: list[TriedNotice] = []
         deliverer.on_tried(ends.extend)
         wire = ClientWire(PROXY if mode & 0x20 else "192.0.2.7")

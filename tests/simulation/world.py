@@ -370,9 +370,9 @@ class Simulation:
         await self.store.binds.clear()
         await self.esmes.serve(services, self._binds, self._deliverer)
 
-    def _make_deliverer(self, _: Gathering, accounts: KnownAccounts) -> BindDeliverer:
+    def _make_deliverer(self, gathering: Gathering, accounts: KnownAccounts) -> BindDeliverer:
         self._binds = Binds(BindCounters())
-        self._deliverer = BindDeliverer(self._binds, accounts, self.clock, CALLBACK_HOURS)
+        self._deliverer = BindDeliverer(self._binds, accounts, self.clock, CALLBACK_HOURS, gathering.wake_feeder)
         return self._deliverer
 
     def _world(self, sender: ScriptedSender) -> Environment:

@@ -93,11 +93,11 @@ class TriedNotice:
     problem: str = ""
     """Why it was not delivered, for people."""
     busy: bool = False
-    """True if nothing was tried because too many notices wait for the receiver."""
+    """True if nothing was tried because too many notices wait for the receiver, or because it is `away`."""
     room: float = 0.0
     """Seconds until a busy receiver has room; 0: unknown."""
     away: bool = False
-    """Whether the account went out of reach before it answered: the notice is parked, and the try counts."""
+    """Whether the account went out of reach before it answered: the notice is parked. The try counts unless `busy`."""
 
 
 def notice_of(message: Message, final: MessageEnd) -> Notice:

@@ -52,12 +52,14 @@ class CustomerBinds:
         """The way of notices over binds, if the server is on."""
         return {Way.BIND: self._make_deliverer} if self._listen or self._settings.tls_listen else {}
 
-    def _make_deliverer(self, _: Gathering, accounts: KnownAccounts) -> Deliverer:
+    def _make_deliverer(self, gathering: Gathering, accounts: KnownAccounts) -> Deliverer:
         from heliograph.adapters.smpp_server.deliverer import BindDeliverer
         from heliograph.adapters.smpp_server.registry import Binds
 
         self._binds = Binds(self._counts)
-        self._deliverer = BindDeliverer(self._binds, accounts, self._clock, self._settings.retry_hours)
+        self._deliverer = BindDeliverer(
+            self._binds, accounts, self._clock, self._settings.retry_hours, gathering.wake_feeder
+        )
         return self._deliverer
 
     async def open(self, services: "Services", *, embedded: bool) -> None:

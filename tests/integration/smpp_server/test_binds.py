@@ -71,7 +71,7 @@ class Rig:
             172_800_000,
             Proxies(()),
         )
-        self.deliverer = BindDeliverer(self.binds, {}, gateway.clock, 72)  # type: ignore[arg-type] # no notices here
+        self.deliverer = BindDeliverer(self.binds, {}, gateway.clock, 72, lambda: None)  # type: ignore[arg-type] # no notices here
         self.server = SmppServer(self.services, self.binds, self.deliverer, 20)
         self.port = 0
         self.clients: list[Esme] = []

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from heliograph.adapters.smpp_server.addresses import Spelling
-from heliograph.adapters.smpp_server.deliverer import POLL_S, PUT_OFF, SUSPECT_S, BindDeliverer
+from heliograph.adapters.smpp_server.deliverer import PACE_S, POLL_S, PUT_OFF, SUSPECT_S, BindDeliverer
 from heliograph.adapters.smpp_server.deliveries import inbound_body, receipt_body
 from heliograph.adapters.smpp_server.expected import Expected, ReceiptWish
 from heliograph.adapters.smpp_server.registry import Binds
@@ -59,9 +59,13 @@ class Rig:
     def __init__(self) -> None:
         self.clock = SetClock()
         self.binds = Binds(BindCounters())
-        self.deliverer = BindDeliverer(self.binds, Accounts(), self.clock, 72)
+        self.deliverer = BindDeliverer(self.binds, Accounts(), self.clock, 72, self._wake)
         self.told: list[TriedNotice] = []
+        self.woken = 0
         self.deliverer.on_tried(self.told.extend)
+
+    def _wake(self) -> None:
+        self.woken += 1
 
     def bind(self, number: int, room: int) -> FakeBind:
         bind = FakeBind(number, room)
@@ -100,6 +104,47 @@ def test_a_notice_without_a_free_slot_waits_for_one(rig: Rig) -> None:
     rig.bind(1, 0)
     rig.deliverer.deliver([notice()])
     assert [(each.key, each.end, each.away) for each in rig.told] == [(1, None, True)]
+
+
+def test_a_client_that_answers_has_the_notices_of_a_second_waiting_for_its_slots(rig: Rig) -> None:
+    bind = rig.bind(1, 8)
+    sent = [notice(key) for key in range(8)]
+    rig.deliverer.deliver(sent)
+    assert rig.deliverer.capacity(7) == 0
+    rig.deliverer.answered([(each, 0) for each in sent])
+    more = [notice(key) for key in range(8, 16)]
+    for each in more:
+        each.rowed = True
+    assert rig.deliverer.capacity(7) == 8, "as many as it answered in this second"
+    rig.deliverer.deliver(more)
+    assert (len(bind.taken), rig.told[8:]) == (8, [])
+    assert rig.deliverer.reachable() == []
+    bind.room += 4
+    rig.deliverer.answered([(sent[0], CommandStatus.ESME_RX_T_APPN)])
+    assert [key for key, _ in bind.taken[8:]] == [8, 9, 10, 11], "oldest first"
+    assert rig.woken == 1, "half of them are sent: the next are claimed meanwhile"
+    assert rig.deliverer.reachable() == [7]
+    rig.clock.seconds += 2 * PACE_S
+    rig.deliverer.reachable()
+    assert [(each.key, each.away, each.busy) for each in rig.told[9:]] == [
+        (key, True, True) for key in (15, 14, 13, 12)
+    ], "it answers no more: another node may send them"
+
+
+def test_notices_that_wait_move_to_a_new_bind_and_are_parked_after_the_last(rig: Rig) -> None:
+    first = rig.bind(1, 0)
+    rig.deliverer.answered([(notice(key), 0) for key in range(9)])
+    rig.deliverer.deliver([notice(key) for key in range(10, 16)])
+    second = rig.bind(2, 2)
+    rig.deliverer.has_room(7)
+    assert [key for key, _ in second.taken] == [10, 11]
+    rig.binds.leave(first)
+    rig.deliverer.unbound(7)
+    assert len(rig.told) == 9
+    rig.binds.leave(second)
+    rig.deliverer.unbound(7)
+    assert [(each.key, each.away, each.busy) for each in rig.told[9:]] == [(key, True, True) for key in range(12, 16)]
+    assert rig.deliverer.capacity(7) == 0
 
 
 def test_an_account_that_is_not_in_memory_is_left(rig: Rig) -> None:

@@ -238,7 +238,7 @@ class EsmeConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._resume_reading("writing")
         if self.account:
-            self._deliverer.suspect(self.account)
+            self._deliverer.has_room(self.account)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and not self._is_cut:
@@ -255,10 +255,12 @@ class EsmeConnection(asyncio.Protocol):
         for task in self._tasks:
             task.cancel()
         self._binds.connections.leave(self)
-        if self.account:
-            self._services.start(self._leave())
+        self._binds.leave(self)
         self._tell_answers()
         self._handle(self.session.connection_lost())
+        if self.account:
+            self._services.start(self._leave())
+            self._deliverer.unbound(self.account)
         if self.account:
             self._services.journal.log("info", "esme.unbound", account=self._name, address=self._peer[0], bind=self.id)
         if not self.ended.done():
@@ -414,7 +416,7 @@ class EsmeConnection(asyncio.Protocol):
         self._arm()
         self._resume_reading("bind")
         if self.room:
-            self._deliverer.suspect(self.account)
+            self._deliverer.has_room(self.account)
             self._services.wake()
 
     async def _enter(self, view: AccountView, kind: str) -> int:

@@ -17,7 +17,7 @@ IN_THE_AIR = 10_000
 a third of all.
 """
 
-CLAIM = 1_000
+CLAIM = 1_024
 """The most notices that are claimed from their rows at once."""
 
 ACCOUNTS_ASKED = 200
@@ -230,10 +230,10 @@ class Notifier:
             if notice is None:
                 continue
             self._give_back(notice)
-            if result.busy:
+            if result.busy and not result.away:
                 self._put_off(notice, result.problem, now, result.room)
                 continue
-            notice.attempts += 1
+            notice.attempts += not result.busy
             end = result.end
             if result.away and now - notice.first <= self._deliverers[notice.way].retry_ms:
                 ends = notice.first + self._deliverers[notice.way].retry_ms
