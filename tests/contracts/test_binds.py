@@ -8,7 +8,7 @@ from heliograph.app.configuration import Account, Missing
 from heliograph.app.ports import Store
 from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.records import BIND_ALIVE_MS, BindState, CustomerBind
-from tests.support.store import NODE, START, Given
+from tests.support.store import HOUR, NODE, START, Given
 
 STATE = BindState("transceiver", "192.0.2.1:40112", False, START, 100)
 
@@ -67,3 +67,18 @@ async def test_submissions_are_found_and_forgotten(store: Store, account: Accoun
     await store.binds.forget_submissions([(account.id, names[0]), (account.id + 1, names[1])])
     assert [name for name, _ in await store.binds.submissions(account.id)] == names[1:]
     assert await store.customers.replayed(account.id, names[0]) is None
+
+
+async def test_scheduled_messages_are_found_by_their_addresses(store: Store, account: Account, given: Given) -> None:
+    addresses = {"sender": "Helio", "destination": "491701234567"}
+    later, sooner, due = [await given.scheduled(account.id, after, **addresses) for after in (2 * HOUR, HOUR, 10)]
+    await given.scheduled(account.id, HOUR, sender="Other", destination="491701234567")
+    await given.scheduled(account.id, HOUR, sender="Helio", destination="491709999999")
+    await given.recorded(given.accept(given.message(account.id, **addresses)))
+    asked = (account.id, "Helio", "491701234567", given.now + 10)
+    assert await store.binds.scheduled(*asked, 9) == [(each.key, each.tail) for each in (sooner, later)]
+    assert await store.binds.scheduled(*asked, 1) == [(sooner.key, sooner.tail)]
+    assert await store.binds.scheduled(account.id + 1, *asked[1:], 9) == []
+    await store.customers.cancel(account.id, sooner.key, sooner.tail, given.now)
+    assert await store.binds.scheduled(*asked, 9) == [(later.key, later.tail)]
+    assert due.time == given.now + 10

@@ -172,8 +172,8 @@ _SLOW = frozenset({
     "table_changes.route_page", "table_changes.price_page",
     "table_changes.cost_page", "accounts.by_id", "inbound.repeated", "inbound.gather", "inbound.ready",
     "inbound.forget", "customers.replayed", "binds.enter", "binds.leave", "binds.report", "binds.submissions",
-    "binds.forget_submissions", "accounts.find", "customers.cancel", "customers.reschedule", "retention.advance",
-    "retention.retry",
+    "binds.forget_submissions", "binds.scheduled", "accounts.find", "customers.cancel", "customers.reschedule",
+    "retention.advance", "retention.retry",
 })  # fmt: skip
 
 

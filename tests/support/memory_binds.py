@@ -6,6 +6,7 @@ from dataclasses import replace
 from heliograph.app.configuration import Missing
 from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.records import BIND_ALIVE_MS, CustomerBind
+from heliograph.domain.message.state import State
 from tests.support.memory_rows import MemoryPart
 
 
@@ -55,3 +56,15 @@ class MemoryBinds(MemoryPart):
     async def forget_submissions(self, names: Sequence[tuple[int, str]]) -> None:
         for each in names:
             self._open().references.pop(each, None)
+
+    async def scheduled(
+        self, account: int, sender: str, destination: str, after: int, limit: int
+    ) -> list[tuple[int, int]]:
+        found = [
+            (each.time, each.key, each.tail)
+            for each in self._open().messages.values()
+            if (each.account, each.state, each.sender, each.destination)
+            == (account, State.SCHEDULED, sender, destination)
+            and each.time > after
+        ]
+        return [(key, tail) for _, key, tail in sorted(found)[:limit]]

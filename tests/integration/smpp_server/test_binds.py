@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from heliograph.adapters.smpp_server import connection, server
+from heliograph.adapters.smpp_server import connection, requests, server
 from heliograph.adapters.smpp_server import submission as submission_module
 from heliograph.adapters.smpp_server.connection import MAX_OCTETS_BEFORE_BIND, MAX_UNREAD_OCTETS, PORTION_OCTETS
 from heliograph.adapters.smpp_server.content import read_content
@@ -701,14 +701,29 @@ async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:
     assert await rig.gateway.balance() == "999"
     assert (await client.ask(p.CancelSm(message_id=name))).status == 0
     assert await rig.gateway.balance() == "1000"
-    by_addresses = p.CancelSm(source_addr="Helio", destination_addr="491701234567")
-    for request in (p.CancelSm(message_id=name), by_addresses):
-        assert (await client.ask(request)).status == CommandStatus.ESME_RCANCELFAIL
+    assert (await client.ask(p.CancelSm(message_id=name))).status == CommandStatus.ESME_RCANCELFAIL
     assert (await client.ask(p.QuerySm(message_id=name))).message_state == 4
     (message,) = rig.gateway.intake.accepted[-1].messages
     found = await rig.gateway.store.customers.message(message.account, message.key, message.tail)
     assert found is not None
     assert found.state == State.CANCELLED
+
+
+async def test_scheduled_messages_are_cancelled_by_their_addresses(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "CANCELLED_AT_ONCE", 2)
+    client = await rig.bound()
+    later = "000001000000000R"
+    for _ in range(3):
+        await client.submit(schedule_delivery_time=later)
+    await client.submit(to="491709999999", schedule_delivery_time=later)
+    await client.submit()
+    by_addresses = p.CancelSm(source_addr="Helio", destination_addr="+491701234567", dest_addr_ton=1)
+    for other in (replace(by_addresses, source_addr="Other"), replace(by_addresses, destination_addr="")):
+        assert (await client.ask(other)).status == CommandStatus.ESME_RCANCELFAIL
+    assert await rig.gateway.balance() == "995"
+    assert (await client.ask(by_addresses)).status == 0
+    assert await rig.gateway.balance() == "998", "another destination, and a message that is not scheduled, stay"
+    assert (await client.ask(by_addresses)).status == CommandStatus.ESME_RCANCELFAIL
 
 
 async def test_messages_of_others_are_unknown(rig: Rig) -> None:

@@ -27,6 +27,10 @@ from heliograph.adapters.smpp_server.overload import (
     OVERLOADED,
     SHARE_OF_SHED,
     SHED,
+    WORK_OF_DESTINATION_S,
+    WORK_OF_QUESTION_S,
+    WORK_OF_SEARCH_S,
+    WORK_OF_SHED_S,
     UnreadTime,
     shedding_of,
 )
@@ -86,15 +90,6 @@ nobody knows yet who asks."""
 
 MAX_ERRORS: Final = 1_000
 """PDUs without sense after which a bound client is cut. A client that sends such a PDU now and then binds anew once."""
-
-WORK_OF_DESTINATION_S: Final = 20e-6
-"""Seconds that a destination of a submit_multi takes, on a slow core."""
-
-WORK_OF_SHED_S: Final = 5e-6
-"""Seconds that a submission takes which is refused unread, with the system's part, on a slow core."""
-
-WORK_OF_QUESTION_S: Final = 300e-6
-"""Seconds that a query_sm or cancel_sm takes, with its reading of the store."""
 
 CLOSE_GRACE_S: Final = 2.0
 """Seconds that the last octets may take to leave before the connection is cut."""
@@ -495,7 +490,7 @@ class EsmeConnection(asyncio.Protocol):
                 self._later_work_s += WORK_OF_QUESTION_S
                 self._start(self._answering(pdu, self._answers.query(pdu)))
             case p.CancelSm():
-                self._later_work_s += WORK_OF_QUESTION_S
+                self._later_work_s += WORK_OF_QUESTION_S if pdu.message_id else WORK_OF_SEARCH_S
                 self._start(self._answering(pdu, self._answers.cancel(pdu)))
             case _:
                 self.respond(pdu, CommandStatus.ESME_RREPLACEFAIL)

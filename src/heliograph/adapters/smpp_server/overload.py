@@ -40,6 +40,18 @@ SHARE_OF_SHED: Final = 0.2
 SHED: Final = -1
 """The account of these refusals in `Services.busy_until`."""
 
+WORK_OF_DESTINATION_S: Final = 20e-6
+"""Seconds that a destination of a submit_multi takes, on a slow core."""
+
+WORK_OF_SHED_S: Final = 5e-6
+"""Seconds that a submission takes which is refused unread, with the system's part, on a slow core."""
+
+WORK_OF_QUESTION_S: Final = 300e-6
+"""Seconds that a query_sm or cancel_sm takes, with its reading of the store."""
+
+WORK_OF_SEARCH_S: Final = 10e-3
+"""Seconds that a cancel_sm by addresses takes: it reads the scheduled messages of the account in a thread."""
+
 OVERLOADED: Final = Fault(UNAVAILABLE, "The gateway is overloaded; nothing was charged. Send it again later.")
 """The fault of a submission that would wait for its commit too long."""
 

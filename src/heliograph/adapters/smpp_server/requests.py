@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final, Protocol
 
+from heliograph.adapters.smpp_server.addresses import sender_of
 from heliograph.adapters.smpp_server.content import Refused
 from heliograph.adapters.smpp_server.expected import key_of
 from heliograph.adapters.smpp_server.services import Services
@@ -23,6 +24,10 @@ from heliograph.smpp.constants import CommandStatus
 
 MOST_DESTINATIONS: Final = 254
 """Destinations of a submit_multi (SMPP v3.4, 4.5.1: number_of_dests)."""
+
+
+CANCELLED_AT_ONCE: Final = 100
+"""Messages that a cancel_sm by addresses looks up at once; it goes on until there are no more."""
 
 
 class Answering(Protocol):
@@ -154,24 +159,42 @@ class RequestAnswers:
         )
 
     async def cancel(self, pdu: p.CancelSm) -> None:
-        """Cancels a scheduled message and refunds it. Answers ESME_RCANCELFAIL if no message can be cancelled.
-
-        Messages are cancelled by their id alone. By addresses (4.9.1) all scheduled messages of an account would have
-        to be read, which have no index by destination.
+        """Cancels and refunds a scheduled message; without message_id, all messages that are scheduled from the source
+        to the destination (4.9.1). Answers ESME_RCANCELFAIL if none can be cancelled.
         """
-        services, view = self._services, self._who.view
         try:
-            found = await self._id_of(pdu.message_id)
-            if found is None:
-                self._connection.respond(pdu, CommandStatus.ESME_RCANCELFAIL)
-                return
-            await services.rescheduling.cancel(view, *found, services.clock.now())
-        except Fault:
-            self._connection.respond(pdu, CommandStatus.ESME_RCANCELFAIL)
+            if pdu.message_id:
+                found = await self._id_of(pdu.message_id)
+                cancelled = found is not None and await self._cancelled(*found)
+            else:
+                cancelled = await self._cancelled_by_addresses(pdu)
         except Unavailable:
             self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
         else:
-            self._connection.respond(pdu, CommandStatus.ESME_ROK)
+            self._connection.respond(pdu, CommandStatus.ESME_ROK if cancelled else CommandStatus.ESME_RCANCELFAIL)
+
+    async def _cancelled(self, key: int, tail: int) -> bool:
+        try:
+            await self._services.rescheduling.cancel(self._who.view, key, tail, self._services.clock.now())
+        except Fault:
+            return False
+        return True
+
+    async def _cancelled_by_addresses(self, pdu: p.CancelSm) -> bool:
+        """Returns False if no message was cancelled."""
+        services, account, cancelled = self._services, self._who.view.account.id, False
+        number = self._reader.destination(p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr))
+        sender = sender_of(p.Address(pdu.source_addr_ton, pdu.source_addr_npi, pdu.source_addr))
+        rules = services.directory.sender_rules
+        if rules is not None:
+            sender = rules.sent_as(number, sender)
+        while True:
+            now = services.clock.now()
+            found = await services.store.scheduled(account, sender, number, now, CANCELLED_AT_ONCE)
+            results = [await self._cancelled(*each) for each in found]
+            cancelled = cancelled or any(results)
+            if not any(results):
+                return cancelled
 
     async def _id_of(self, text: str) -> tuple[int, int] | None:
         account = self._who.view.account

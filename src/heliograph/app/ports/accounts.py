@@ -129,3 +129,9 @@ class CustomerBinds(Protocol):
 
     async def forget_submissions(self, names: Sequence[tuple[int, str]]) -> None:
         """Deletes references, given with their account: a request under one of them is a new one."""
+
+    async def scheduled(
+        self, account: int, sender: str, destination: str, after: int, limit: int
+    ) -> list[tuple[int, int]]:
+        """Returns key and tail of messages that are scheduled for later than `after` (ms), from a sender to a number,
+        first due first. Reads all scheduled messages of the account, since no index has their numbers."""

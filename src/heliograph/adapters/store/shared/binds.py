@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from heliograph.adapters.store.shared.accounts import lock_account
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, first, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Missing
 from heliograph.app.records import BIND_ALIVE_MS, BindState, CustomerBind
 
@@ -62,6 +62,13 @@ class StoredBinds(Operations):
             by_account.setdefault(account, []).append(name)
         for account, forgotten in by_account.items():
             yield Q.forget_submissions(account=account, names=forgotten)
+
+    @listing
+    def scheduled(
+        self, account: int, sender: str, destination: str, after: int, limit: int
+    ) -> Steps[list[tuple[int, int]]]:
+        rows = yield Q.scheduled_to(account=account, sender=sender, destination=destination, after=after, limit=limit)
+        return [(key, tail) for key, tail in rows]
 
 
 def _put(bind: CustomerBind) -> Query:

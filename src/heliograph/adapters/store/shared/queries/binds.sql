@@ -31,3 +31,8 @@ SELECT reference, key FROM reference WHERE account = :account AND substr(referen
 
 -- forget_submissions: Deletes references that the SMPP server made.
 DELETE FROM reference WHERE account = :account AND reference {among(names)};
+
+-- scheduled_to: Scheduled messages of an account from a sender to a number.
+SELECT key, tail FROM message
+WHERE account = :account AND state = {State.SCHEDULED} AND time > :after AND destination = :destination AND sender = :sender
+ORDER BY time, key LIMIT :limit;
