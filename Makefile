@@ -56,7 +56,7 @@ check: install lint ## format, lint, types, rings and the fast tests, in under a
 
 .PHONY: hidden
 hidden: install ## run the tests against foreign programs while none of these can be found: all must be skipped
-	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -n auto -q -m peer
+	HELIOGRAPH_PEERS=hidden $(BIN)/pytest -q -m peer -p no:schemathesis
 
 # --- strain: `make strain TESTS="tests/e2e tests/browser"`; `SEED=7` for pauses like those of another run
 .PHONY: strain

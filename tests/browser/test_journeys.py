@@ -117,6 +117,7 @@ def test_an_smpp_client_is_seen_and_dropped(opened: Opener, gateway: GatewayProc
     client.close()
 
 
+@pytest.mark.extended
 def test_waiting_messages_are_held_moved_and_sent(opened: Opener, gateway: GatewayProcess) -> None:
     admin = Admin(gateway.data)
     admin("connector", "add", "away", "--host", "127.0.0.1", "--port", "9", "--system-id", "a", "--password", "b")

@@ -30,7 +30,7 @@ PAGES = (
     "/senders", "/networks", "/costs", "/plans", "/coverage", "/coverage?only=problems", "/guard",
     "/security", "/binds", "/queue", "/queue?connector=op-berlin&country=DE",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
-    "/reports", "/margin?from=2020-01-01", "/plans", "/costs", "/sender-rules",
+    "/reports", "/margin?from=2020-01-01", "/sender-rules",
     "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip
 

@@ -93,6 +93,7 @@ def script(name: str) -> str:
 @pytest.mark.slow
 @pytest.mark.peer
 @pytest.mark.interop
+@pytest.mark.extended
 def test_npms_smpp_over_a_kill(over_a_kill: Trial) -> None:
     command, environment = node_script("esme.js", "smpp")
     over_a_kill("npm `smpp`", command, "payload", "smpp_dedupe_s=600", environment)
@@ -108,6 +109,7 @@ def test_smpplib_over_a_kill(over_a_kill: Trial) -> None:
 @pytest.mark.slow
 @pytest.mark.peer
 @pytest.mark.interop
+@pytest.mark.extended
 def test_aiosmpplib_over_a_kill(over_a_kill: Trial) -> None:
     command = [str(foreign_file(ESMES, "aiosmpplib")), script("esme_aiosmpplib.py")]
     over_a_kill("PyPI `aiosmpplib`", command, "udh8", "smpp_dedupe_s=600")

@@ -47,7 +47,7 @@ def test_a_history_is_a_sound_one(gateway: Heliograph) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("late_ms", [None, 60_000])
+@pytest.mark.parametrize("late_ms", [None, pytest.param(60_000, marks=pytest.mark.extended)])
 def test_a_queue_is_a_sound_one(gateway: Heliograph, late_ms: int | None) -> None:
     now = int(time.time() * 1000)
     add_queue(gateway, "bench", SIZE, now, late_ms and now + late_ms)
