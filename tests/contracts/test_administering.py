@@ -12,6 +12,7 @@ from heliograph.app.configuration import (
     OFF,
     Account,
     ApiKey,
+    BalanceOutOfBounds,
     Connector,
     Cost,
     Exists,
@@ -23,10 +24,12 @@ from heliograph.app.configuration import (
     Route,
     SmppTerms,
     SystemIdTaken,
+    TopUp,
 )
 from heliograph.app.ports import ConnectorReport, ConnectorState, Store
 from heliograph.app.ports.carrier_state import BindState
 from heliograph.app.ports.series import DAY_MS
+from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.pace.pace import LearntPace
 from tests.support.connectors import smpp_connector
@@ -213,8 +216,10 @@ async def test_keys_are_added_and_revoked(store: Store, account: Account) -> Non
 
 
 async def test_credit_is_added_and_taken_back(store: Store, account: Account) -> None:
-    assert await store.accounts.add_credit(account.id, 5, "paid", START + 1) == 100 * CREDIT + 5
-    assert await store.accounts.add_credit(account.id, -200 * CREDIT, "chargeback", START + 1) == -100 * CREDIT + 5
+    assert await store.accounts.add_credit(account.id, 5, "paid", START + 1) == TopUp(100 * CREDIT + 5)
+    assert await store.accounts.add_credit(account.id, -200 * CREDIT, "chargeback", START + 1) == TopUp(
+        -100 * CREDIT + 5
+    )
     entries = await store.accounts.ledger(account.id, 10)
     assert [(entry.amount, entry.note, entry.kind) for entry in entries[:2]] == [
         (-200 * CREDIT, "chargeback", EntryKind.TOP_UP),
@@ -222,6 +227,32 @@ async def test_credit_is_added_and_taken_back(store: Store, account: Account) ->
     ]
     assert len({entry.key for entry in entries}) == 3
     assert await store.upkeep.audit() == []
+
+
+async def test_a_repeated_top_up_adds_its_credit_once(store: Store, account: Account) -> None:
+    noting = store.noting(lambda done: None if done.replayed else AuditEntry(START, "user:ada", "top-up", "acme", {}))
+    first = await noting.accounts.add_credit(account.id, 5, "paid", START + 1, "inv-1")
+    assert first == TopUp(100 * CREDIT + 5)
+    assert await store.accounts.add_credit(account.id, 7, "", START + 2, "inv-2") == TopUp(100 * CREDIT + 12)
+    assert await noting.accounts.add_credit(account.id, 5, "paid", START + 3, "inv-1") == TopUp(first.balance, True)
+    with pytest.raises(Exists):
+        await noting.accounts.add_credit(account.id, 6, "paid", START + 4, "inv-1")
+    assert await store.customers.balance(account.id) == 100 * CREDIT + 12
+    assert len(await store.accounts.ledger(account.id, 10)) == 3
+    assert len(await store.audit_log.find(AuditQuery())) == 1
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_top_up_keeps_the_balance_within_its_bounds(store: Store, account: Account) -> None:
+    within = (90 * CREDIT, 110 * CREDIT)
+    for amount in (-11 * CREDIT, 11 * CREDIT):
+        with pytest.raises(BalanceOutOfBounds) as refused:
+            await store.accounts.add_credit(account.id, amount, "", START, "inv-1", within)
+        assert refused.value.balance == 100 * CREDIT
+    back = await store.accounts.add_credit(account.id, -10 * CREDIT, "", START, "inv-1", within)
+    assert await store.accounts.add_credit(account.id, -10 * CREDIT, "", START, "inv-1", within) == TopUp(
+        back.balance, replayed=True
+    )
 
 
 async def test_the_ledger_is_read_page_by_page(store: Store, given: Given, account: Account) -> None:

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from heliograph.app.configuration import Price
+from heliograph.app.configuration import Price, TopUp
 from heliograph.app.facts import Accept, Facts, InboundMessage, Message, MessageEnd, Submission, Verdict
 from heliograph.app.ports import ListQuery, NotScheduled
 from heliograph.domain.message.receipt import Delivery
@@ -117,7 +117,7 @@ class Books(RuleBasedStateMachine):
     def credit_changes(self, account: int, amount: int) -> None:
         self.model.balances[account] += amount
         balance = self.run(self.store.accounts.add_credit(account, amount, "note", self.given.now))
-        assert balance == self.model.balances[account]
+        assert balance == TopUp(self.model.balances[account])
 
     @rule(account=st.integers(1, ACCOUNTS), suspended=st.booleans())
     def account_is_suspended_or_resumed(self, account: int, suspended: bool) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heliograph.app.configuration import Exists, Missing
+from heliograph.app.configuration import Exists, Missing, TopUp
 from heliograph.app.ports import Store
 from heliograph.app.records import AdminSession, AdminToken, AdminUser, AuditEntry, AuditQuery, UserRole
 from tests.support.memory_store import MemoryStore
@@ -136,8 +136,8 @@ async def test_all_of_it_is_there_after_a_restart(opener: Opener) -> None:
 
 async def test_a_change_and_its_line_in_the_log_are_one(store: Store, given: Given) -> None:
     account = await given.account()
-    noting = store.noting(lambda balance: deed("account.top-up", str(balance)))
-    assert await noting.accounts.add_credit(account.id, 5, "", START) == 100 * CREDIT + 5
+    noting = store.noting(lambda done: deed("account.top-up", str(done.balance)))
+    assert await noting.accounts.add_credit(account.id, 5, "", START) == TopUp(100 * CREDIT + 5)
     (line,) = await store.audit_log.find(AuditQuery())
     assert (line.action, line.target) == ("account.top-up", str(100 * CREDIT + 5))
 

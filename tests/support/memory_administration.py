@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from heliograph.app.configuration import (
+    BALANCES,
     Account,
     ApiKey,
+    BalanceOutOfBounds,
     Changes,
     Connector,
     Cost,
@@ -26,6 +28,7 @@ from heliograph.app.configuration import (
     RouteWay,
     SystemIdTaken,
     Tables,
+    TopUp,
     changed_account,
     inbound_way,
 )
@@ -108,13 +111,23 @@ class MemoryAccounts(MemoryPart):
         ]
         return sorted(owing)[:limit]
 
-    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
+    async def add_credit(
+        self, account: int, amount: int, note: str, now: int, reference: str = "", within: tuple[int, int] = BALANCES
+    ) -> TopUp:
         rows = self._open()
         if account not in rows.accounts:
             raise Missing("no such account")
+        if (earlier := rows.top_ups.get((account, reference))) is not None:
+            if earlier[0] != amount:
+                raise Exists(f"the top-up {reference} had another amount")
+            return TopUp(earlier[1], replayed=True)
+        if not within[0] <= rows.balances[account] + amount <= within[1]:
+            raise BalanceOutOfBounds(rows.balances[account])
         self._place.enter(account, EntryKind.TOP_UP, amount, 0, now, note)
         rows.revision += 1
-        return rows.balances[account]
+        if reference:
+            rows.top_ups[account, reference] = amount, rows.balances[account]
+        return TopUp(rows.balances[account])
 
     async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
         entries = [

@@ -154,6 +154,8 @@ class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
     balances: dict[int, int] = field(default_factory=dict)
+    top_ups: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
+    """Amounts and balances of top-ups with a reference, by account and reference."""
     used: dict[int, Allowance] = field(default_factory=dict)
     """The use of accounts' limits."""
     ledger: list[LedgerEntry] = field(default_factory=list)

@@ -72,6 +72,8 @@ class AdminApi:
             await _read_nothing(receive, operation)
         else:
             body = await _read(receive, operation, operation.reads, given)
+            if operation.named_by and b"idempotency-key" in given:
+                body = _named(body, operation.named_by, given[b"idempotency-key"])
         return operation.status, _encode(await self._dispatcher.run(actor, operation, values, query, body))
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
@@ -122,6 +124,15 @@ async def _read(
     if media != b"application/json":
         raise Fault(error.MEDIA_TYPE, "The body is to be JSON: application/json.")
     return decode(body, kind)
+
+
+def _named(body: msgspec.Struct, field: str, key: bytes) -> msgspec.Struct:
+    """Returns the body with the name of the request from the header `Idempotency-Key`, with or without quotes: `"a-1"`.
+    Raises Fault if the body gives another name."""
+    name, given = key.decode("latin-1").strip().removeprefix('"').removesuffix('"'), getattr(body, field)
+    if given and given != name:
+        raise error.invalid(field, f"The header Idempotency-Key and the field {field} differ; give one of them.")
+    return msgspec.structs.replace(body, **{field: name})
 
 
 async def _read_nothing(receive: Receive, operation: AdminOperation) -> None:

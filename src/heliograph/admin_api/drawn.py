@@ -82,6 +82,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
         may_be_bare=operation.may_be_bare,
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
+        named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
 
 

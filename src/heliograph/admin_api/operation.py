@@ -46,6 +46,8 @@ class AdminOperation:
     """Whether the body may be left out. It is then read as an object without fields."""
     id: str = ""
     """The `operationId` of the OpenAPI document."""
+    named_by: str = ""
+    """The field that names a request, so that a repetition changes nothing. `Idempotency-Key` sets it too."""
 
     @property
     def group(self) -> str:

@@ -1,7 +1,7 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from heliograph.domain.limits.gate import SenderState
 from heliograph.domain.message.way import Way
@@ -157,6 +157,19 @@ class LedgerEntry:
     message: int
     at: int
     note: str = ""
+
+
+class TopUp(NamedTuple):
+    """The outcome of a top-up."""
+
+    balance: int
+    """Micro-credits after the top-up."""
+    replayed: bool = False
+    """Whether an earlier top-up with the same reference had this outcome. Nothing was changed then."""
+
+
+BALANCES: Final = (-(1 << 62), 1 << 62)
+"""Bounds of a balance in micro-credits that allow every top-up."""
 
 
 @dataclass(slots=True)
@@ -458,6 +471,15 @@ class Changes:
 
 class Exists(Exception):
     """Raised where something to be created is there already; nothing was changed."""
+
+
+class BalanceOutOfBounds(Exception):
+    """Raised where a top-up would leave the balance out of its bounds; nothing was changed."""
+
+    def __init__(self, balance: int) -> None:
+        super().__init__(f"the balance is {balance}")
+        self.balance = balance
+        """The present balance in micro-credits."""
 
 
 class SystemIdTaken(Exists):

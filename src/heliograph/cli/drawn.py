@@ -4,6 +4,7 @@ A group has a command for each operation and each preset. For example `app/resou
 `heliograph sender list`, `add`, `remove`, `approve` and `refuse`.
 """
 
+import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -87,6 +88,9 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
             given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
             for name, value in _pairs(operation, texts.get("changes", ())).items():
                 given[name] = {**given.get(name, {}), **value} if name == operation.rest else value
+        named_by = next((each for each in fields if each.names_request), None)
+        if named_by is not None:
+            given.setdefault(named_by.name, secrets.token_hex(8))
         if operation.rest and len(given) == len(operation.in_path):
             typed = " ".join([click.get_current_context().command_path, *given.values(), "--help"])
             raise Failure("There is nothing to change: give KEY=VALUE.", command=typed)
@@ -94,7 +98,13 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         if operation.page:
             answer = _pages(invocation, resource, operation, given, after, limit)
         else:
-            answer = invocation.ask(resource, operation.name, given)
+            try:
+                answer = invocation.ask(resource, operation.name, given)
+            except Failure as failure:
+                if named_by is not None and getattr(failure.__cause__, "status", None) == 0:
+                    again = f"{option_of(named_by)} {given[named_by.name]}"
+                    failure.hint = f"It may have been done. To try again without doing it twice, add {again}"
+                raise
         show(invocation, resource, operation, given, answer, preset)
 
     shown = preset or operation

@@ -379,6 +379,26 @@ async def test_a_connector_tells_what_its_templates_lack(house: AdminHouse, toke
     assert await warned(tlvs="entity=0x1400/text") == []
 
 
+async def test_a_repeated_top_up_adds_its_credit_once(house: AdminHouse, token: str) -> None:
+    async def top_up(amount: str, reference: str = "", key: str = "") -> Answered:
+        body = {"amount": amount} | ({"reference": reference} if reference else {})
+        headers = {"Idempotency-Key": key} if key else {}
+        return await house.ask(token, "POST", "/accounts/acme/top-ups", body, **headers)
+
+    first = await top_up("250", "invoice-1")
+    assert (first.status, first.json) == (201, {"balance": "1250"})
+    assert (await top_up("1", key='"a-1"')).json == {"balance": "1251"}
+    assert (await top_up("1", "a-1")).json == {"balance": "1251"}, "the field and the header name the same"
+    again = await top_up("250", key="invoice-1")
+    assert (again.status, again.json) == (201, first.json)
+    assert fault(await top_up("251", "invoice-1"))[0] == 409
+    assert fault(await top_up("250", "invoice-1", "invoice-2"))[::2] == (400, "reference")
+    assert fault(await top_up("250", "x" * 65))[::2] == (400, "reference")
+    assert await house.gateway.balance() == "1251"
+    deeds = [each for each in await house.entries() if each.action == "account.top-up"]
+    assert [each.details["reference"] for each in deeds] == ["invoice-1", "a-1"]
+
+
 async def test_messages_of_another_account_are_taken_only_by_force(house: AdminHouse, token: str) -> None:
     async def add(account: str, **more: Any) -> Answered:
         return await house.ask(token, "POST", "/numbers", {"number": "3388", "account": account, **more})

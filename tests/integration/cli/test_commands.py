@@ -12,9 +12,11 @@ import pytest
 from click.testing import Result
 
 from heliograph.app.resources import callbacks
+from heliograph.app.resources.description import Asked
 from heliograph.app.resources.desk import Desk
-from heliograph.cli.command import Command, Group
+from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
+from heliograph.cli.remote.gateway import RemoteRefusal
 
 Run = Callable[..., Result]
 
@@ -452,3 +454,20 @@ def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch
             "problem": "connection refused",
         }
     ]  # fmt: skip
+
+
+def test_a_top_up_without_an_answer_can_be_repeated(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Silent:
+        def send(self, asked: Asked) -> None:
+            assert asked.body is not None
+            self.reference = asked.body["reference"]
+            raise RemoteRefusal(0, "no answer from sms.example.com")
+
+    silent = Silent()
+    monkeypatch.setattr(Invocation, "gateway", lambda _: silent)
+    result = run("account", "top-up", "acme", "250")
+    assert result.exit_code == 1
+    assert len(silent.reference) == 16
+    assert f"without doing it twice, add --reference {silent.reference}" in result.stderr

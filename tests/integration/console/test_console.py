@@ -517,6 +517,16 @@ async def test_credit_is_topped_up_with_a_note(house: AdminHouse, ada: Browser) 
     assert await house.gateway.balance() == "1012.5"
 
 
+async def test_a_form_that_is_sent_twice_tops_up_once(house: AdminHouse, ada: Browser) -> None:
+    found = re.search(r'name="reference" value="(\w{16})"', (await ada.get("/accounts/acme")).text)
+    assert found is not None
+    form = {"amount": "5", "reference": found[1]}
+    pages = [await ada.follow(await ada.post("/accounts/acme/top-up", form)) for _ in range(2)]
+    assert all("The balance of acme is now 1,005 credits." in page.text for page in pages)
+    assert found[1] not in pages[1].text, "the next top-up has its own name"
+    assert await house.gateway.balance() == "1005"
+
+
 async def test_settings_are_changed_all_or_none(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5", "senders": "ACME, Other"}))
     assert "saved" in page.text

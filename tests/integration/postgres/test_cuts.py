@@ -9,7 +9,7 @@ import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.app.commit.isolate import Bisection, RejectedPiece
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, TopUp
 from heliograph.app.facts import (
     Accept,
     CallbackRetry,
@@ -219,7 +219,7 @@ async def test_a_top_up_is_cut_and_comes_about_once(
     async def work() -> None:
         nonlocal expected
         expected += 5
-        assert await shaky.accounts.add_credit(account.id, 5, "", START) == expected
+        assert await shaky.accounts.add_credit(account.id, 5, "", START) == TopUp(expected)
 
     async def check() -> None:
         assert await store.customers.balance(account.id) == expected

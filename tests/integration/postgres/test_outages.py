@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import DatabaseLimits, PostgresStore
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, TopUp
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
 from tests.support.postgres import LIMITS, Server, server
@@ -67,7 +67,7 @@ async def test_a_pool_that_is_used_up_says_so_soon(url: str, account: Account) -
     assert sum("came free" in each for each in told) == 2
     assert sum("too many calls" in each for each in told) == 2
     await other.execute("COMMIT")
-    assert await first == 100 * CREDIT + 1
+    assert await first == TopUp(100 * CREDIT + 1)
     await other.close()
     await narrow.close()
 
@@ -121,7 +121,7 @@ async def test_connections_that_were_all_cut_are_made_anew(
     await server().fetch(CUT_ALL, database(url))
     await given.sent(account.id)
     await server().fetch(CUT_ALL, database(url))
-    assert await store.accounts.add_credit(account.id, 5, "", START) == 99 * CREDIT + 5
+    assert await store.accounts.add_credit(account.id, 5, "", START) == TopUp(99 * CREDIT + 5)
     await server().fetch(CUT_ALL, database(url))
     assert await store.upkeep.audit() == []
 

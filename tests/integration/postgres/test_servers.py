@@ -12,6 +12,7 @@ import pytest
 from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.postgres.leases import SILENT
 from heliograph.adapters.store.postgres.servers import Servers, each_host
+from heliograph.app.configuration import TopUp
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
@@ -96,7 +97,7 @@ async def test_one_that_was_told_to_take_no_writes_is_left_though_its_connection
     await until_refused(lambda: store.commits.record(Facts(marks={attempted(1): 1})))
     await asyncio.to_thread(standby.promote)
     await given.sent(account.id)
-    assert await store.accounts.add_credit(account.id, 1, "", START) == 98 * CREDIT + 1
+    assert await store.accounts.add_credit(account.id, 1, "", START) == TopUp(98 * CREDIT + 1)
     await store.upkeep.probe()
     assert await store.upkeep.audit() == []
     await store.close()

@@ -11,7 +11,7 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.commit.isolate import Bisection, RejectedPiece
-from heliograph.app.configuration import Account
+from heliograph.app.configuration import Account, TopUp
 from heliograph.app.facts import Facts, Submission, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
 from tests.support.store import CREDIT, START, Given
@@ -109,7 +109,7 @@ async def test_a_file_that_became_read_only(store: SqliteStore, given: Given, ac
     await pragma(store, "query_only = ON")
     with pytest.raises(Unavailable, match="readonly"):
         await store.accounts.add_credit(account.id, 1, "", START)
-    assert await store.accounts.add_credit(account.id, 1, "", START) == 100 * CREDIT + 1
+    assert await store.accounts.add_credit(account.id, 1, "", START) == TopUp(100 * CREDIT + 1)
 
 
 def exists(path: Path) -> bool:

@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from heliograph.app.configuration import Account, ApiKey, LedgerEntry, LedgerPage, LedgerQuery, Price, RegisteredSender
+from heliograph.app.configuration import (
+    BALANCES,
+    Account,
+    ApiKey,
+    LedgerEntry,
+    LedgerPage,
+    LedgerQuery,
+    Price,
+    RegisteredSender,
+    TopUp,
+)
 from heliograph.app.records import CustomerBind, Usage
 from heliograph.domain.message.suppression import Suppression
 
@@ -34,8 +44,15 @@ class Accounts(Protocol):
     async def without_credit(self, limit: int) -> list[str]:
         """Returns the names, in order, of accounts that are not suspended and cannot pay for another message."""
 
-    async def add_credit(self, account: int, amount: int, note: str, now: int) -> int:
-        """Tops up (or, below zero, takes back) and writes the ledger; returns the new balance. Raises Missing."""
+    async def add_credit(
+        self, account: int, amount: int, note: str, now: int, reference: str = "", within: tuple[int, int] = BALANCES
+    ) -> TopUp:
+        """Tops up (or, below zero, takes back) and writes the ledger.
+
+        A `reference` names the top-up. A repetition with the same amount changes nothing and has the first outcome.
+        Raises Exists if the reference had another amount, BalanceOutOfBounds if the new balance is not `within` these
+        two, and Missing.
+        """
 
     async def ledger(self, account: int, limit: int, before: int | None = None) -> list[LedgerEntry]:
         """Returns entries before the key `before`, newest first."""

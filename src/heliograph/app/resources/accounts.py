@@ -3,7 +3,18 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from heliograph.app.configuration import Account, ApiKey, Exists, LedgerEntry, Price, SystemIdTaken, changed_account
+from heliograph.app.configuration import (
+    BALANCES,
+    Account,
+    ApiKey,
+    BalanceOutOfBounds,
+    Exists,
+    LedgerEntry,
+    Price,
+    SystemIdTaken,
+    TopUp,
+    changed_account,
+)
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
@@ -58,6 +69,10 @@ class Credentials:
 
 _HARMLESS_WHEN_OPENED = {"timezone", "retain_text_days", "retain_number_days", "retain_days"}
 """Fields that need no further scope for a new account: it has no messages yet, and no used part of a daily limit."""
+
+
+MAX_REFERENCE_CHARS: Final = 64
+"""Characters of the reference of a top-up."""
 
 
 # --- use cases
@@ -144,24 +159,34 @@ async def change(desk: Desk, name: str, **settings: Any) -> dict[str, Any]:
     return await show(desk, name)
 
 
-async def top_up(desk: Desk, name: str, amount: int, note: str = "") -> dict[str, Any]:
-    """Adds micro-credits, or takes them back if `amount` is negative."""
+def _reference(text: str) -> str:
+    if len(text) > MAX_REFERENCE_CHARS or not text.isprintable():
+        raise ValueError(f"it must have at most {MAX_REFERENCE_CHARS} printable characters")
+    return text
+
+
+async def top_up(desk: Desk, name: str, amount: int, note: str = "", reference: str = "") -> dict[str, Any]:
+    """Adds micro-credits, or takes them back if `amount` is negative. A repetition with the same `reference` and amount
+    changes nothing, and has the first answer."""
     account, _ = await account_of(desk, name)
     if amount == 0:
         raise Invalid("amount", "it is 0, which changes nothing")
-    left = await desk.store.customers.balance(account.id)
-    if amount > 0 and left + amount > defaults.MAX_BALANCE:
-        most = format_credits(defaults.MAX_BALANCE)
-        raise Invalid("amount", f"the balance is {format_credits(left)} and may not rise above {most}")
-    if amount < 0 and left + amount < -account.credit_limit:
-        least = format_credits(-account.credit_limit)
-        raise Invalid("amount", f"the balance is {format_credits(left)} and may not fall below {least}")
+    least, most = -account.credit_limit, defaults.MAX_BALANCE
+    within = (BALANCES[0], most) if amount > 0 else (least, BALANCES[1])
 
-    def noted(balance: int) -> AuditEntry:
-        texts = {"amount": format_credits(amount), "balance": format_credits(balance), "note": note}
-        return desk.entry("account.top-up", name, texts)
+    def noted(done: TopUp) -> AuditEntry | None:
+        texts = {"amount": format_credits(amount), "balance": format_credits(done.balance), "note": note}
+        texts |= {"reference": reference} if reference else {}
+        return None if done.replayed else desk.entry("account.top-up", name, texts)
 
-    return {"balance": await desk.store.noting(noted).accounts.add_credit(account.id, amount, note, desk.now)}
+    try:
+        added = desk.store.noting(noted).accounts.add_credit(account.id, amount, note, desk.now, reference, within)
+        return {"balance": (await added).balance}
+    except Exists:
+        raise AlreadyThere("top-up", f"{reference}, of another amount,") from None
+    except BalanceOutOfBounds as problem:
+        bound = f"rise above {format_credits(most)}" if amount > 0 else f"fall below {format_credits(least)}"
+        raise Invalid("amount", f"the balance is {format_credits(problem.balance)} and may not {bound}") from None
 
 
 async def new_password(desk: Desk, name: str) -> dict[str, Any]:
@@ -361,6 +386,16 @@ ACCOUNTS = Resource(
             reads=(
                 Field("amount", Credits(), "Credits to add; a negative amount takes them back.", example="250"),
                 Field("note", Text(note), "A remark for the ledger.", ""),
+                Field(
+                    "reference",
+                    Text(_reference),
+                    "A name of this top-up, up to 64 characters. A repetition with the same name and amount adds "
+                    "nothing, and has the first answer. The header `Idempotency-Key` sets it too. Commands and the "
+                    "console make a name themselves.",
+                    "",
+                    "invoice-2041",
+                    names_request=True,
+                ),
             ),
             answers=(_BALANCE,),
             status=201,

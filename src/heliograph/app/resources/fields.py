@@ -94,6 +94,9 @@ class Field:
     """True if a command requires the field despite its default, because the default is far-reaching: all numbers."""
     may_lack: bool = False
     """True if some rows lack it, for example a setting of another kind of connector."""
+    names_request: bool = False
+    """True if it names the request, so that a repetition changes nothing. The header `Idempotency-Key` of the admin API
+    sets it, and commands and forms make a random name if it is left out."""
     is_secret: bool = False
     """True if a person types it hidden, and an answer shows it only once, for example a new password."""
 

@@ -10,6 +10,7 @@ from heliograph.app.resources import account_settings, accounts, prices
 from heliograph.app.resources.account_settings import texts_of
 from heliograph.app.resources.accounts import ACCOUNTS
 from heliograph.app.resources.description import Operation
+from heliograph.app.resources.desk import needed
 from heliograph.app.resources.fields import Choice
 from heliograph.app.resources.keys import KEYS
 from heliograph.console import chart
@@ -88,6 +89,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
             if isinstance(each.type, Choice)
         },
         form=request.form,
+        fresh_reference=needed(request.desk.secrets).octets(8).hex(),
         entries=entries[:ENTRIES],
         more=entries[ENTRIES - 1].key if len(entries) > ENTRIES else None,
         days=days,

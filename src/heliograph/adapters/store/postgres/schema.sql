@@ -91,6 +91,15 @@ CREATE TABLE ledger (
     PRIMARY KEY (account, key, kind)
 );
 
+-- Top-ups with a reference, so that a repeated request adds its credit once.
+CREATE TABLE top_up (
+    account   bigint NOT NULL,
+    amount    bigint NOT NULL,
+    balance   bigint NOT NULL,                 -- after the top-up
+    reference text NOT NULL,
+    PRIMARY KEY (account, reference)
+);
+
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 

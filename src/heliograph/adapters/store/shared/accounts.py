@@ -13,8 +13,10 @@ from heliograph.adapters.store.shared.rows import (
 )
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, listing, lookup, read, write
 from heliograph.app.configuration import (
+    BALANCES,
     Account,
     ApiKey,
+    BalanceOutOfBounds,
     Exists,
     LedgerEntry,
     LedgerPage,
@@ -22,6 +24,7 @@ from heliograph.app.configuration import (
     Missing,
     Price,
     SystemIdTaken,
+    TopUp,
     changed_account,
 )
 from heliograph.app.records import Usage
@@ -95,11 +98,24 @@ class StoredAccounts(Operations):
         return [name for (name,) in rows]
 
     @write
-    def add_credit(self, account: int, amount: int, note: str, now: int) -> Steps[int]:
-        balance = yield from lock_account(account)
+    def add_credit(
+        self, account: int, amount: int, note: str, now: int, reference: str = "", within: tuple[int, int] = BALANCES
+    ) -> Steps[TopUp]:
+        before = yield from lock_account(account)
+        if reference:
+            earlier = yield from first(Q.top_up(account=account, reference=reference))
+            if earlier is not None:
+                if earlier[0] != amount:
+                    raise Exists(f"the top-up {reference} had another amount")
+                return TopUp(earlier[1], replayed=True)
+        balance = before + amount
+        if not within[0] <= balance <= within[1]:
+            raise BalanceOutOfBounds(before)
         yield from top_up(account, amount, now, note)
+        if reference:
+            yield Q.keep_top_up(account=account, reference=reference, amount=amount, balance=balance)
         yield tables_changed()
-        return balance + amount
+        return TopUp(balance)
 
     @lookup
     def ledger(self, account: int, limit: int, before: int | None = None) -> Steps[list[LedgerEntry]]:

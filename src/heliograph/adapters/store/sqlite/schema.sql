@@ -81,6 +81,15 @@ CREATE TABLE ledger (
     PRIMARY KEY (account, key, kind)
 ) STRICT, WITHOUT ROWID;
 
+-- Top-ups with a reference, so that a repeated request adds its credit once.
+CREATE TABLE top_up (
+    account   INTEGER NOT NULL,
+    reference TEXT NOT NULL,
+    amount    INTEGER NOT NULL,
+    balance   INTEGER NOT NULL,                -- after the top-up
+    PRIMARY KEY (account, reference)
+) STRICT, WITHOUT ROWID;
+
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
 

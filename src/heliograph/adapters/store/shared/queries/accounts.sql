@@ -36,6 +36,12 @@ SELECT max(key) FROM ledger WHERE account = :account AND key >= :start AND key <
 INSERT INTO ledger (account, key, kind, amount, message, at, note)
 VALUES (:account, :key, :kind, :amount, 0, :at, :note);
 
+-- top_up: Amount of the top-up with a reference, and the balance after it.
+SELECT amount, balance FROM top_up WHERE account = :account AND reference = :reference;
+
+-- keep_top_up: Keeps the outcome of a top-up with a reference.
+INSERT INTO top_up (account, reference, amount, balance) VALUES (:account, :reference, :amount, :balance);
+
 -- cost: Number and total price of the charged messages among these.
 SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM message AS m WHERE m.key {among(keys)} AND m.price > 0;
 
