@@ -146,7 +146,7 @@ class Carriers:
             window_used=lane.window.in_flight,
             waiting=len(lane),
             oldest=lane.oldest,
-            receipts=self.dispatcher.matcher.habits.of(connector.id).shown(),
+            receipts=self.dispatcher.matcher.habits.of[connector.id].shown(),
         )
 
     # --- coming and going

@@ -91,7 +91,7 @@ class Desk:
             )
 
     def habits(self, connector: int = 1) -> dict[str, int]:
-        return self.matcher.habits.of(connector).shown()
+        return self.matcher.habits.of[connector].shown()
 
     def begin(self, *, spill: bool = False, last_key: int = FAR) -> Facts:
         self.matcher.prepare()

@@ -1,5 +1,6 @@
 """Habits of operators: how their receipts depart from the specification, learnt from matched receipts."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -69,18 +70,12 @@ class ReceiptHabits:
     """Learns from each matched receipt. A restart forgets the habits, and the next receipts show them again."""
 
     def __init__(self) -> None:
-        self._of: dict[int, OperatorHabits] = {}
-
-    def of(self, connector: int) -> OperatorHabits:
-        """Returns the habits of the operator behind a connector."""
-        habits = self._of.get(connector)
-        if habits is None:
-            habits = self._of[connector] = OperatorHabits()
-        return habits
+        self.of: defaultdict[int, OperatorHabits] = defaultdict(OperatorHabits)
+        """The habits of operators by connector."""
 
     def learn(self, connector: int, report: Report, operator_id: str, message: Message) -> None:
         """Learns from a receipt for the message that the operator answered with `operator_id`."""
-        habits = self.of(connector)
+        habits = self.of[connector]
         destination = message.destination
         if (
             report.operator_id == operator_id

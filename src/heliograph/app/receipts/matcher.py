@@ -192,7 +192,7 @@ class ReceiptMatcher:
             self._gathering.wake()
             return
         found = self.ids.is_repeat(connector, report)
-        if not found and self.habits.of(connector).names_no_number:
+        if not found and self.habits.of[connector].names_no_number:
             found = self.match(connector, report, last_resort=True)
         if not found and (first := self.ids.resolve_alias(connector, report)) is not None:
             report = first
@@ -242,7 +242,7 @@ class ReceiptMatcher:
         If no number can confirm the choice, only the likelier id stays. Without evidence from earlier receipts, the ids
         may belong to two messages to this number. Both ids are then joined, so that the receipt matches nothing.
         """
-        habits = self.habits.of(connector)
+        habits = self.habits.of[connector]
         has_number = is_number(report.destination) or is_number(report.other_number)
         if habits.text_counts and has_number:
             report = replace(report, text_first=True)
