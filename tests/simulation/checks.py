@@ -11,6 +11,7 @@ from heliograph.app.facts import NO_ANSWER, Accept, CallbackEnd, Facts, Message,
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
 from heliograph.domain.message.receipt import NO_CODE, Delivery, worst
 from heliograph.domain.message.state import State
+from heliograph.domain.pace.pace import LONGEST_QUIET_S
 from heliograph.domain.pace.throttle import SHARE_OF_BURST
 from heliograph.runtime.engine import Engine
 from tests.simulation.faults import NUL, Operator
@@ -18,8 +19,9 @@ from tests.support.memory_rows import Rows
 
 K = TypeVar("K")
 
-SOON_MS = 120_000
-"""Milliseconds. Once there are no more faults, every message is sent within this time, deferred messages included."""
+SOON_MS = int(1000 * LONGEST_QUIET_S) + 40_000
+"""Milliseconds. Once there are no more faults, every message is sent within this time, deferred messages included. A
+low pace that was learnt from earlier throttle answers stands for up to `LONGEST_QUIET_S`, over restarts too."""
 
 
 class Marks:
