@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from heliograph.app.configuration import (
@@ -24,7 +26,7 @@ from heliograph.app.configuration import (
     Plan,
     Price,
     Route,
-    RouteRow,
+    RouteColumns,
     RouteWay,
     SystemIdTaken,
     Tables,
@@ -33,7 +35,7 @@ from heliograph.app.configuration import (
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.ports.network import KEPT_DAYS
+from heliograph.app.ports.network import KEPT_DAYS, Cursor, NetworkColumns, Page
 from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import (
     AdminSession,
@@ -47,8 +49,8 @@ from heliograph.app.records import (
 )
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.money.amounts import EntryKind
-from heliograph.domain.money.costs import CostRow
-from heliograph.domain.money.pricing import PriceRow
+from heliograph.domain.money.costs import CostColumns
+from heliograph.domain.money.pricing import PriceColumns
 from heliograph.domain.pace.pace import LearntPace
 from heliograph.domain.security.audit_chain import details_text, entry_hash
 from tests.support.memory_rows import MemoryPart
@@ -346,23 +348,32 @@ class MemoryTableChanges(MemoryPart):
         next_price, next_cost = next_change(tables.prices, now), next_change(tables.costs, now)
         return Changes(small, next_price=next_price, next_cost=next_cost)
 
-    async def network_page(self, after: str, limit: int) -> list[tuple[str, str]]:
-        return [] if after else [(prefix, each.mccmnc) for prefix, each in self._open().networks.items()]
+    async def network_page(self, after: Cursor | None, limit: int) -> Page[NetworkColumns]:
+        networks = self._open().networks
+        return [(list(networks), [each.mccmnc for each in networks.values()])], None
 
-    async def route_page(self, after: RouteRow | None, limit: int) -> list[RouteRow]:
+    async def route_page(self, after: Cursor | None, limit: int) -> Page[RouteColumns]:
         rows: dict[tuple[str, str, int, str, str], list[RouteWay]] = {}
-        for each in self._open().routes.values() if after is None else ():
+        for each in self._open().routes.values():
             target = each.prefix, each.network, each.account, each.plan, each.sender
             rows.setdefault(target, []).append((each.connector, each.priority, each.share, each.fallback))
-        return [(*target, tuple(ways)) for target, ways in rows.items()]
+        prefixes, networks, accounts, plans, senders = zip(*rows, strict=True) if rows else [()] * 5
+        return [(prefixes, networks, accounts, plans, senders, list(map(tuple, rows.values())))], None
 
-    async def price_page(self, after: PriceRow | None, limit: int) -> list[PriceRow]:
-        prices = [] if after else sorted(self._open().prices.items())
-        return [(each.plan, each.prefix, each.since, each.price, each.inbound or 0) for _, each in prices]
+    async def price_page(self, after: Cursor | None, limit: int) -> Page[PriceColumns]:
+        prices = [each for _, each in sorted(self._open().prices.items())]
+        rows = [(each.plan, each.prefix, each.since, each.price, each.inbound or 0) for each in prices]
+        return by_owner(rows), None
 
-    async def cost_page(self, after: CostRow | None, limit: int) -> list[CostRow]:
-        costs = [] if after else sorted(self._open().costs.items())
-        return [(*key, each.submitted + each.delivered) for key, each in costs]
+    async def cost_page(self, after: Cursor | None, limit: int) -> Page[CostColumns]:
+        costs = sorted(self._open().costs.items())
+        return by_owner([(*key, each.submitted + each.delivered) for key, each in costs]), None
+
+
+def by_owner(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Returns the columns of each plan or connector, which is the first column of rows."""
+    owned = [(owner, list(of)) for owner, of in groupby(rows, itemgetter(0))]
+    return [(owner, *list(zip(*of, strict=True))[1:]) for owner, of in owned]
 
 
 class MemoryCosts(MemoryPart):

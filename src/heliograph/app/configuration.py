@@ -1,5 +1,6 @@
 """The values of administration: accounts, keys, connectors, routes, prices, as the store keeps them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple
 
@@ -400,6 +401,11 @@ RouteWay = tuple[int, int, int, bool]
 
 RouteRow = tuple[str, str, int, str, str, tuple[RouteWay, ...]]
 """All routes of a target: prefix, network, account, plan, sender, and their ways."""
+
+RouteColumns = tuple[
+    Sequence[str], Sequence[str], Sequence[int], Sequence[str], Sequence[str], Sequence[tuple[RouteWay, ...]]
+]
+"""The columns of `RouteRow`."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The network: connectors to operators, routes, prices, numbers, templates, and the link states that nodes report."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from heliograph.app.configuration import (
     Changes,
@@ -12,14 +12,24 @@ from heliograph.app.configuration import (
     Plan,
     Price,
     Route,
-    RouteRow,
+    RouteColumns,
     Tables,
 )
 from heliograph.app.ports.carrier_state import ConnectorReport
-from heliograph.domain.money.costs import CostRow
-from heliograph.domain.money.pricing import PriceRow
+from heliograph.domain.money.costs import CostColumns
+from heliograph.domain.money.pricing import PriceColumns
 from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
+
+Cursor = tuple[Any, ...]
+"""The last key of a page, such as `("gold", "4917", 0)`."""
+
+Columns = TypeVar("Columns")
+Page = tuple[list[Columns], Cursor | None]
+"""The rows of a page in columns, and its cursor; None at the end."""
+
+NetworkColumns = tuple[Sequence[str], Sequence[str]]
+"""Prefixes, and the MCCMNC of each."""
 
 KEPT_DAYS: Final = 62
 """Days for which parts are kept: caps need a month of them, and people may compare it with the month before."""
@@ -36,17 +46,18 @@ class TableChanges(Protocol):
         """Returns the changes after the revision `since`, and the prices and costs that started in (`was`, `now`], in
         ms. `since` is None for a reader that has nothing yet."""
 
-    async def network_page(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Returns the next prefixes of networks, with their MCCMNC. An empty `after` starts."""
-
-    async def route_page(self, after: RouteRow | None, limit: int) -> list[RouteRow]:
-        """Returns the routes of the next targets, fewer than `limit` at the end. `after` is the last row of the page
+    async def network_page(self, after: Cursor | None, limit: int) -> Page[NetworkColumns]:
+        """Returns the next prefixes of networks, by prefix. `after` is None at first, then the cursor of the page
         before."""
 
-    async def price_page(self, after: PriceRow | None, limit: int) -> list[PriceRow]:
-        """Returns the next prices, past and future ones included, in the same way."""
+    async def route_page(self, after: Cursor | None, limit: int) -> Page[RouteColumns]:
+        """Returns the routes of the next targets in the same way."""
 
-    async def cost_page(self, after: CostRow | None, limit: int) -> list[CostRow]:
+    async def price_page(self, after: Cursor | None, limit: int) -> Page[PriceColumns]:
+        """Returns the next prices, past and future ones included, in the same way. A plan's prices are ordered by
+        prefix and date."""
+
+    async def cost_page(self, after: Cursor | None, limit: int) -> Page[CostColumns]:
         """Returns the next costs, past and future ones included, in the same way."""
 
 

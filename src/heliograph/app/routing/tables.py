@@ -9,15 +9,15 @@ its turn between two pages. The old table decides until the new table is whole; 
 to both.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from heliograph.app.configuration import Changes
 from heliograph.app.ports import TableChanges
+from heliograph.app.ports.network import Cursor, Page
 from heliograph.app.routing.candidates import RouteTable
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable
-from heliograph.domain.numbers.phone import PrefixTable
+from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
 
 PAGE: Final = 4_000
 """Rows of a page: they are compiled in about 3 ms, in which the event loop does nothing else."""
@@ -53,17 +53,18 @@ class TableSet:
             self.costs.remove(connector, network, prefix)
         self.costs.update(changes.costs, now)
 
-    def add(self, kind: str, rows: Sequence[Any], now: int, shared: dict[Any, Any]) -> None:
-        """Adds a page of a table's rows. `shared` has prefixes and amounts that are the same object in all tables."""
+    def add(self, kind: str, columns: Any, now: int, shared: SharedKeys) -> None:
+        """Adds rows of a page, in columns."""
         match kind:
             case "route":
-                self.routes.update(rows, shared)
+                self.routes.put(columns, shared)
             case "price":
-                self.prices.update(rows, now, shared)
+                self.prices.put(columns, now, shared)
             case "cost":
-                self.costs.update(rows, now, shared)
+                self.costs.put(columns, now, shared)
             case _:
-                self.networks.put_all([prefix for prefix, _ in rows], [mccmnc for _, mccmnc in rows])
+                prefixes, networks = columns
+                self.networks.put_all(prefixes, networks, shared)
 
     def move(self, kind: str, to: "TableSet") -> None:
         """Moves a table to another set; this set has an empty table then."""
@@ -110,10 +111,10 @@ class RoutingTables(TableSet):
         """The table that is being read, and changes of tables that wait behind it."""
         self._start = 0
         """Grows whenever the reading of a table starts again."""
-        self._after: Any = None
-        """The last row of it that was read."""
-        self._shared: dict[Any, Any] = {}
-        """Prefixes and amounts of the tables that were read in a row: equal ones are the same object."""
+        self._after: Cursor | None = None
+        """The cursor of its last page that was read."""
+        self._shared = SharedKeys()
+        """Of the tables that are read in a row."""
         self._is_loading = False
 
     @property
@@ -152,30 +153,30 @@ class RoutingTables(TableSet):
             self._is_loading = False
         if not self._waiting:
             self._next = TableSet()
-            self._shared = {}
+            self._shared = SharedKeys()
 
     async def _read_page(self, kind: str, now: int) -> None:
-        page, after, start = self._page, self._after, self._start
-        rows: Sequence[Any]
+        source, after, start = self._source, self._after, self._start
+        page: Page[Any]
         match kind:
             case "route":
-                rows = await self._source.route_page(after, page)
+                page = await source.route_page(after, self._page)
             case "price":
-                rows = await self._source.price_page(after, page)
+                page = await source.price_page(after, self._page)
             case "cost":
-                rows = await self._source.cost_page(after, page)
+                page = await source.cost_page(after, self._page)
             case _:
-                rows = await self._source.network_page(after[0] if after else "", page)
+                page = await source.network_page(after, self._page)
         if start != self._start:
             return  # the table changed as a whole meanwhile
-        self._next.add(kind, rows, now, self._shared)
-        if len(rows) >= page:
-            self._after = rows[-1]
+        found, self._after = page
+        for columns in found:
+            self._next.add(kind, columns, now, self._shared)
+        if self._after is not None:
             return
         self._next.move(kind, self)
         self.replaced += 1
         self.has_costs = self.has_costs or kind == "cost"
-        self._after = None
         self._waiting.remove(kind)
 
     def _forget(self, kind: str) -> None:

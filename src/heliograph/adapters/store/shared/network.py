@@ -28,17 +28,17 @@ from heliograph.app.configuration import (
     Price,
     RegisteredSender,
     Route,
-    RouteRow,
+    RouteColumns,
     RouteWay,
     Tables,
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport
-from heliograph.app.ports.network import KEPT_DAYS
+from heliograph.app.ports.network import KEPT_DAYS, Cursor, NetworkColumns, Page
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
-from heliograph.domain.money.costs import CostRow
-from heliograph.domain.money.pricing import PriceRow
+from heliograph.domain.money.costs import CostColumns
+from heliograph.domain.money.pricing import PriceColumns
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
@@ -212,24 +212,26 @@ def _owner_of(row: tuple[Any, ...]) -> NumberOwner:
     return NumberOwner(row[2], row[6], way, bool(row[7]), row[8], row[9], prefixes)
 
 
-def _columns(rows: Rows) -> list[list[Any]]:
-    """The columns of a page, which is a single row of JSON arrays. A thread that reads a row at a time would wait for
-    the interpreter's lock as often, while the event loop is busy."""
-    ((*columns,),) = rows
+def _decoded(columns: Sequence[Any]) -> list[list[Any]]:
+    """The columns of a page, which come as JSON arrays. A thread that reads a row at a time would wait for the
+    interpreter's lock as often, while the event loop is busy."""
     return [msgspec.json.decode(column) if column else [] for column in columns]
 
 
-def _route_rows(
-    prefixes: Sequence[str] = (),
-    networks: Sequence[str] = (),
-    accounts: Sequence[int] = (),
-    plans: Sequence[str] = (),
-    senders: Sequence[str] = (),
-    ways: Sequence[str] = (),
-) -> list[RouteRow]:
+def _of_owners(rows: Rows, keys: int, limit: int) -> Page[Any]:
+    """A page of rows that belong to plans or connectors: for each of these its number or name, and the other columns.
+    The first `keys` columns are the key."""
+    found = [(owner, *_decoded(columns)) for owner, *columns in rows]
+    if sum(len(each[1]) for each in found) < limit:
+        return found, None
+    owner, *columns = found[-1]
+    return found, (owner, *(column[-1] for column in columns[: keys - 1]))
+
+
+def _ways(texts: Sequence[str]) -> list[tuple[RouteWay, ...]]:
     """Most targets have the same routes as another: each JSON text is read once, into the same tuple."""
-    known = {text: tuple(map(_way_of, msgspec.json.decode(text))) for text in set(ways)}
-    return list(zip(prefixes, networks, accounts, plans, senders, map(known.__getitem__, ways), strict=True))
+    known = {text: tuple(map(_way_of, msgspec.json.decode(text))) for text in set(texts)}
+    return [known[text] for text in texts]
 
 
 def _way_of(way: Sequence[int]) -> RouteWay:
@@ -275,7 +277,9 @@ class StoredTableChanges(Operations):
         if "route" not in whole:
             routes = yield Q.changed_routes(since=since)
             found.route_keys = list(dict.fromkeys((network, prefix) for prefix, network, *_ in routes))
-            found.routes = _route_rows(*zip(*(row for row in routes if row[2] is not None), strict=True))
+            present = [row for row in routes if row[2] is not None]
+            ways = _ways([text for *_, text in present])
+            found.routes = [(*target, of) for (*target, _), of in zip(present, ways, strict=True)]
         if "price" not in whole:
             prices = yield Q.changed_prices(since=since, was=was, now=now)
             found.price_keys = list(dict.fromkeys((plan, prefix) for plan, prefix, *_ in prices))
@@ -289,29 +293,33 @@ class StoredTableChanges(Operations):
         return found
 
     @lookup
-    def network_page(self, after: str, limit: int) -> Steps[list[tuple[str, str]]]:
-        rows = yield Q.network_page(prefix=after, limit=limit)
-        return list(zip(*_columns(rows), strict=True))
+    def network_page(self, after: Cursor | None, limit: int) -> Steps[Page[NetworkColumns]]:
+        rows = yield Q.network_page(prefix="" if after is None else after[0], limit=limit)
+        prefixes, networks = _decoded(rows[0])
+        return [(prefixes, networks)], (prefixes[-1],) if len(prefixes) == limit else None
 
     @lookup
-    def route_page(self, after: RouteRow | None, limit: int) -> Steps[list[RouteRow]]:
-        prefix, network, account, plan, sender = ("", "", -1, "", "") if after is None else after[:5]
+    def route_page(self, after: Cursor | None, limit: int) -> Steps[Page[RouteColumns]]:
+        prefix, network, account, plan, sender = ("", "", -1, "", "") if after is None else after
         rows = yield Q.route_page(
             prefix=prefix, network=network, account=account, plan=plan, sender=sender, limit=limit
         )
-        return _route_rows(*_columns(rows))
+        *targets, texts = _decoded(rows[0])
+        prefixes, networks, accounts, plans, senders = targets
+        found = (prefixes, networks, accounts, plans, senders, _ways(texts))
+        return [found] if texts else [], tuple(each[-1] for each in targets) if len(texts) == limit else None
 
     @lookup
-    def price_page(self, after: PriceRow | None, limit: int) -> Steps[list[PriceRow]]:
-        plan, prefix, since = ("", "", -1) if after is None else after[:3]
+    def price_page(self, after: Cursor | None, limit: int) -> Steps[Page[PriceColumns]]:
+        plan, prefix, since = ("", "", -1) if after is None else after
         rows = yield Q.price_page(plan=plan, prefix=prefix, since=since, limit=limit)
-        return list(zip(*_columns(rows), strict=True))
+        return _of_owners(rows, 3, limit)
 
     @lookup
-    def cost_page(self, after: CostRow | None, limit: int) -> Steps[list[CostRow]]:
-        connector, network, prefix, since = (0, "", "", -1) if after is None else after[:4]
+    def cost_page(self, after: Cursor | None, limit: int) -> Steps[Page[CostColumns]]:
+        connector, network, prefix, since = (0, "", "", -1) if after is None else after
         rows = yield Q.cost_page(connector=connector, network=network, prefix=prefix, since=since, limit=limit)
-        return list(zip(*_columns(rows), strict=True))
+        return _of_owners(rows, 4, limit)
 
 
 class StoredCosts(Operations):

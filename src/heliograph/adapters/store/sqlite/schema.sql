@@ -169,9 +169,11 @@ CREATE TABLE route (
     plan      TEXT NOT NULL,                   -- '': all plans
     sender    TEXT NOT NULL,                   -- '': all sender IDs; may end in *
     share     INTEGER NOT NULL,
-    fallback  INTEGER NOT NULL,
-    UNIQUE (prefix, network, account, plan, sender, connector, priority)
+    fallback  INTEGER NOT NULL
 ) STRICT;
+
+-- All columns but the id: pages of routes read it alone. The statement add_route keeps the columns up to priority unique.
+CREATE INDEX route_target ON route (prefix, network, account, plan, sender, connector, priority, share, fallback);
 
 CREATE INDEX route_plan ON route (plan) WHERE plan <> '';
 

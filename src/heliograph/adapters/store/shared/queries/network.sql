@@ -70,20 +70,20 @@ FROM (
     ORDER BY prefix, network, account, plan, sender LIMIT :limit
 ) AS page;
 
--- price_page: The next prices, in columns.
-SELECT {json_group}(plan), {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
+-- price_page: The next prices, in columns of each plan.
+SELECT plan, {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
 FROM (
     SELECT plan, prefix, since, price, inbound FROM price WHERE (plan, prefix, since) > (:plan, :prefix, :since)
     ORDER BY plan, prefix, since LIMIT :limit
-) AS page;
+) AS page GROUP BY plan ORDER BY plan;
 
--- cost_page: The next costs, in columns.
-SELECT {json_group}(connector), {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
+-- cost_page: The next costs, in columns of each connector.
+SELECT connector, {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
 FROM (
     SELECT connector, network, prefix, since, submitted + delivered AS whole FROM cost
     WHERE (connector, network, prefix, since) > (:connector, :network, :prefix, :since)
     ORDER BY connector, network, prefix, since LIMIT :limit
-) AS page;
+) AS page GROUP BY connector ORDER BY connector;
 
 -- connectors: All connectors, in the order of their creation.
 SELECT {connector} FROM connector ORDER BY id;
