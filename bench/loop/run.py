@@ -5,7 +5,9 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -91,6 +93,14 @@ class Operator:
         """Begins to send `count` messages, `rate` a second, or as fast as they are acknowledged if it is 0. Ends an
         earlier load. `text`: capital letters."""
         self._control(f"phones?to={to}&count={count}&rate={rate:.0f}&text={text}")
+
+    def die(self) -> bytes:
+        """Ends it without a word on its connections, and returns its records of that moment."""
+        path = self._folder / "operator.bin"
+        with suppress(OSError, HTTPException):
+            self._control(f"die?f={path}")
+        self.stop()
+        return path.read_bytes()
 
     def records(self) -> bytes:
         """Its records of each message, by number."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from bench.loop import commits, esmes, low, phones, retention, stops
+from bench.loop import commits, esmes, failover, low, phones, retention, stops
 from bench.loop.figures import (
     NOTHING,
     Counts,
@@ -474,6 +474,19 @@ class Stand:
         ]
         return Report("A phone opts out", stops.HEADS, rows)
 
+    # --- an operator that dies
+
+    def failover(self) -> Report:
+        rate = self._options.rates[0] if self._options.rates else failover.RATE
+        ours = [name for name in self._options.gateways if name in OF_US] or [OURS]
+        rows = [
+            failover.measure(self._bench, self._ours(failover.HeliographTwo, name, connectors=2), rate / parts, parts)
+            for _ in range(self._options.runs)
+            for name in ours
+            for parts in (1, 2)
+        ]
+        return Report("An operator dies", failover.HEADS, rows)
+
     # --- while old messages are dropped
 
     def retention(self) -> Report:
@@ -718,6 +731,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "growth": Stand.growth,
     "phones": Stand.phones,
     "stops": Stand.stops,
+    "failover": Stand.failover,
     "smpp": Stand.smpp,
     "binds": Stand.binds,
     "away": Stand.away,

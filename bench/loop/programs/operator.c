@@ -12,7 +12,8 @@
  * a message from a phone is in the phone's own: its record has the times of the deliver_sm, of its response and of the
  * callback to /inbound, whose query or form has the phone as `from`.
  *
- * Control, on the HTTP port: /ctl/stats, /ctl/reset, /ctl/dump?f=PATH, /ctl/set?delay_ms=N,
+ * Control, on the HTTP port: /ctl/stats, /ctl/reset, /ctl/dump?f=PATH, /ctl/die?f=PATH (dumps and ends at once),
+ * /ctl/set?delay_ms=N,
  * /ctl/phones?to=ADDRESS&count=N&rate=N&text=TEXT (messages a second; 0: as fast as they are acknowledged).
  */
 #define _GNU_SOURCE
@@ -431,6 +432,8 @@ static void control(connection_t *c, const char *path) {
             highest = 0;
         } else if (!strncmp(path, "/ctl/dump", 9) && (value = strstr(path, "f="))) {
             good = dump(value + 2);
+        } else if (!strncmp(path, "/ctl/die", 8) && (value = strstr(path, "f="))) {
+            _exit(dump(value + 2) ? 0 : 1);
         } else if (!strncmp(path, "/ctl/set", 8) && (value = strstr(path, "delay_ms="))) {
             delay_ns = strtoull(value + 9, NULL, 10) * 1000000u;
         } else if (!strncmp(path, "/ctl/phones", 11)) {
