@@ -72,6 +72,33 @@ async def test_a_claim_names_the_other_connectors_that_tried_a_message(
     assert claimed.tried == {1, 2}
 
 
+async def test_rows_that_no_operator_has_tried_move_to_another_connector(
+    store: Store, given: Given, account: Account
+) -> None:
+    untried, tried, attempted, claimed, later = [await given.scheduled(account.id, HOUR) for _ in range(5)]
+    due = START + HOUR
+    await store.commits.record(
+        Facts(
+            attempts=[Attempt(account.id, tried.key, 0, 2, 8, START)],
+            queueings=[
+                queueing(untried),
+                queueing(tried),
+                queueing(attempted, attempted=True),
+                queueing(later, due=due + 1),
+            ],
+        )
+    )
+    of = untried.connector
+    (found,) = [row for row in await store.queue.untried(of, 10, due) if row.key != claimed.key]
+    assert (found.key, found.account, found.destination) == (untried.key, account.id, untried.destination)
+    assert (found.sender, found.price, found.segments) == (untried.sender, untried.price, untried.segments)
+    await store.commits.record(Facts(queueings=[queueing(claimed, claimed=True)]))
+    moving = [untried.key, attempted.key, claimed.key]
+    assert await store.queue.move(moving, of, 9) == 1
+    assert await store.queue.move(moving, of, 9) == 0
+    assert keys(await store.queue.claim(9, 10, due, NODE)) == [untried.key]
+
+
 # --- messages that another operator tries again
 
 

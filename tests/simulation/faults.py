@@ -166,6 +166,7 @@ class FaultyStore(MemoryStore):
 
 
 _SLOW = frozenset({
+    "queue.untried", "queue.move",
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.accounts", "notices.next_due", "commits.recover",
     "table_changes.revision", "table_changes.changes", "table_changes.network_page",

@@ -24,6 +24,7 @@ from heliograph.app.facts import (
     PartReceipt,
     Queued,
     Resend,
+    UntriedRow,
     Verdict,
     notice_key_of,
 )
@@ -350,6 +351,26 @@ class MemoryQueue(MemoryReading):
         for row in held:
             row.node = None
         return len(held)
+
+    async def untried(self, connector: int, limit: int, now: int) -> list[UntriedRow]:
+        rows = self._open()
+        tried = {key for key, _ in rows.sent} | {each.key for each in rows.attempts}
+        due = self._due(rows, connector, now)
+        untried = [key for key in due if key not in tried and not rows.queue[key].attempted]
+        found = [rows.messages[key] for key in untried[:limit]]
+        return [
+            UntriedRow(each.key, each.account, each.destination, each.sender, each.price, each.segments, each.network)
+            for each in found
+        ]
+
+    async def move(self, keys: Sequence[int], connector: int, instead: int) -> int:
+        rows = self._open()
+        waiting = [rows.queue[key] for key in keys if key in rows.queue]
+        free = [row for row in waiting if row.connector == connector and row.node is None and row.held is None]
+        free = [row for row in free if not row.attempted]
+        for row in free:
+            row.connector = instead
+        return len(free)
 
     async def resume(self, now: int, limit: int) -> int:
         rows = self._open()

@@ -525,6 +525,19 @@ class Facts:
 
 
 @dataclass(slots=True)
+class UntriedRow:
+    """A due row of the queue, with the fields that routes use. No operator has the message, or may have it."""
+
+    key: int
+    account: int
+    destination: str
+    sender: str
+    price: int
+    segments: int
+    network: str
+
+
+@dataclass(slots=True)
 class Queued:
     """A message to dispatch, from the rows.
 

@@ -25,7 +25,7 @@ from heliograph.app.dispatch.failover import PUT_BACK_MS, UNUSABLE, Router, next
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
-from heliograph.app.facts import Message, Queued
+from heliograph.app.facts import Message, Queued, UntriedRow
 from heliograph.app.ports import Clock, Queue, Unavailable
 from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse, judge
 from heliograph.domain.message.receipt import Delivery
@@ -161,9 +161,34 @@ class QueueClaims:
         """Claims due messages of a connector that cannot send, and gives them to another. Returns whether it found
         any. Messages without another candidate fill the lane, in their order, if it `fills`; the others are looked at
         again after PUT_BACK_MS."""
+        if await self._move_untried(lane, queue):
+            return True
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
         await self._take_up(lane, claimed, partial(self._diverted, lane, fills=fills))
         return bool(claimed)
+
+    async def _move_untried(self, lane: Lane, queue: Queue) -> bool:
+        """Moves rows that no operator has tried, by their keys: in a fifth of the time of a claim and a new row.
+        Returns whether most of the oldest rows have moved, so that the others need no look yet."""
+        if lane.policy.failover.most < 1:
+            return False
+        rows = await queue.untried(lane.connector, SLOW_MESSAGES, self._clock.now())
+        instead: dict[int, list[UntriedRow]] = {}
+        for row in rows:
+            connector = self._router.another(row, {lane.connector})
+            if connector is not None:
+                instead.setdefault(connector, []).append(row)
+        moved = 0
+        for connector, found in instead.items():
+            count = await queue.move([row.key for row in found], lane.connector, connector)
+            for account in {row.account for row in found}:
+                self._lane(connector).expect_row(account)
+            self._outcomes.failovers[lane.connector, UNUSABLE] += count
+            moved += count
+        if moved:
+            self._gathering.wake()
+            self._gathering.wake_feeder()
+        return 2 * moved > len(rows)
 
     def _diverted(self, lane: Lane, item: LaneItem, *, fills: bool) -> None:
         connector = next_connector(lane, item, self._router)

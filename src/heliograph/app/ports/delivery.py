@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued
+from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued, UntriedRow
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
 from heliograph.app.records import CallbackView, Feedback
@@ -52,6 +52,12 @@ class Queue(Protocol):
 
     async def next_due(self) -> dict[int, int]:
         """Returns the earliest due time of an unclaimed message, for each connector with such a message."""
+
+    async def untried(self, connector: int, limit: int, now: int) -> list[UntriedRow]:
+        """Returns up to `limit` unclaimed messages due by `now` that no operator has tried, oldest due first."""
+
+    async def move(self, keys: Sequence[int], connector: int, instead: int) -> int:
+        """Gives messages that still wait for a connector, unclaimed and untried, to another. Returns how many."""
 
     async def resume(self, now: int, limit: int) -> int:
         """Makes up to `limit` messages due that waited for an account that is no longer suspended. Returns how many.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from heliograph.adapters.store.shared.rows import messages_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, lookup, write
-from heliograph.app.facts import NO_ANSWER, Queued
+from heliograph.app.facts import NO_ANSWER, Queued, UntriedRow
 
 
 class StoredQueue(Operations):
@@ -33,6 +33,16 @@ class StoredQueue(Operations):
         rows = yield Q.next_due()
         # another node may have claimed the connector's last row between the two queries
         return {connector: due for connector, due in rows if due is not None}
+
+    @lookup
+    def untried(self, connector: int, limit: int, now: int) -> Steps[list[UntriedRow]]:
+        rows = yield Q.untried_rows(connector=connector, limit=limit, now=now)
+        return [UntriedRow(*row) for row in rows]
+
+    @write
+    def move(self, keys: Sequence[int], connector: int, instead: int) -> Steps[int]:
+        yield Q.lock_queued(keys=list(keys))
+        return len((yield Q.move_untried(keys=list(keys), connector=connector, instead=instead)))
 
     @write
     def resume(self, now: int, limit: int) -> Steps[int]:

@@ -32,5 +32,17 @@ JOIN queue AS q ON q.account = h.account
 WHERE q.held = {OF_SUSPENDED} AND q.node IS NULL
 ORDER BY q.key LIMIT :limit;
 
+-- untried_rows: Due rows of a connector without an attempt, oldest first.
+SELECT q.key, q.account, q.phone, m.sender, m.price, m.segments, m.network FROM queue AS q JOIN message AS m ON m.key = q.key
+WHERE q.node IS NULL AND q.held IS NULL AND q.connector = :connector AND q.due <= :now AND NOT q.attempted
+  AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
+  AND NOT EXISTS (SELECT 1 FROM attempt AS a WHERE a.key = q.key)
+ORDER BY q.due, q.key LIMIT :limit;
+
+-- move_untried: Gives rows of `untried_rows` to another connector.
+UPDATE queue SET connector = :instead
+WHERE connector = :connector AND node IS NULL AND held IS NULL AND NOT attempted AND key {among(keys)}
+RETURNING 1;
+
 -- resume_messages: Makes messages due that were held for a suspension.
 UPDATE queue SET due = :now, held = NULL WHERE held = {OF_SUSPENDED} AND node IS NULL AND key {among(keys)} RETURNING 1;
