@@ -3,7 +3,8 @@
 import csv
 import io
 import re
-from typing import Final
+from collections.abc import Iterable
+from typing import IO, Final
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?").fullmatch
@@ -12,6 +13,16 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?").fullmatch
 def harmless(cell: str) -> str:
     """Returns a cell that a spreadsheet does not run as a formula: `'=1+1` for `=1+1`. Plain numbers stay unchanged."""
     return f"'{cell}" if cell[:1] in _FORMULA and not _NUMBER(cell) else cell
+
+
+def plain(cell: str) -> str:
+    """Returns a cell as it was before `harmless`."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell
+
+
+def write_rows(rows: Iterable[Iterable[str]], file: IO[str]) -> None:
+    """Writes lines that end as the system's text files. Cells are made harmless."""
+    csv.writer(file, lineterminator="\n").writerows(map(harmless, row) for row in rows)
 
 
 def csv_line(*cells: str) -> bytes:

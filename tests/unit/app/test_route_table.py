@@ -1,8 +1,11 @@
 """Lists of routes as CSV: what is read, and which lines are named because they cannot be used."""
 
+from io import StringIO
+
 from heliograph.app.admin import route_table
 from heliograph.app.admin.csv_rows import Sheet, values_of
 from heliograph.app.resources.routes import RULE
+from heliograph.domain.csv_lines import write_rows
 
 
 def read(text: str) -> Sheet:
@@ -30,3 +33,10 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
 
 def test_two_columns_of_one_name_are_refused() -> None:
     assert "there is two columns prefix" in str(read("prefix,connector,prefix\n49,one,44\n").bad[0])
+
+
+def test_a_plan_that_looks_like_a_formula_survives() -> None:
+    file = StringIO()
+    write_rows([["prefix", "connector", "plan"], ["49", "one", "-10"], ["44", "two", "-gold"]], file)
+    assert file.getvalue().splitlines()[1:] == ["49,one,-10", "44,two,'-gold"]
+    assert [row["plan"] for row in read(file.getvalue()).rows] == ["-10", "-gold"]

@@ -8,6 +8,7 @@ from typing import Any
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.fields import REQUIRED, Field
+from heliograph.domain.csv_lines import plain
 
 
 def csv_rows(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
@@ -54,7 +55,7 @@ def named_rows(
         bad.append(BadLine(line, f"there is {what} {', '.join(columns)}"))
         return
     for line, cells in rows:
-        row = {name: cell.strip() for name, cell in zip(given, cells, strict=False)}
+        row = {name: plain(cell.strip()) for name, cell in zip(given, cells, strict=False)}
         missing = [name for name in required if name not in row]
         if len(cells) > len(given):
             bad.append(BadLine(line, f"it has {len(cells)} cells, but the heading has {len(given)}"))

@@ -1,13 +1,13 @@
 """Reads and writes lists of prices: CSV with a heading, as carriers send them."""
 
-import csv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TextIO
 
 from heliograph.app.admin.csv_rows import named_rows
 from heliograph.app.admin.number_list import BadLine
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import NEW, PLAN, SINCE, format_since
+from heliograph.domain.csv_lines import write_rows
 from heliograph.domain.money.amounts import format_credits
 
 COLUMNS: Final = ("plan", "prefix", "price", "inbound", "since")
@@ -45,11 +45,12 @@ class PriceSheet:
         self.prices.append(price)
 
 
-def write(prices: Iterable[Mapping[str, Any]], file: TextIO, wrote: Callable[[], None] = lambda: None) -> None:
-    """Writes prices as a list that `PriceSheet` can read. Calls `wrote` after each price."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for price in prices:
-        credit, inbound = format_credits(price["price"]), format_credits(price["inbound"])
-        writer.writerow((price["plan"], price["prefix"], credit, inbound, format_since(price["since"] or 0)))
-        wrote()
+def write(prices: Iterable[Mapping[str, Any]], file: TextIO) -> None:
+    """Writes prices as a list that `PriceSheet` can read."""
+    write_rows([COLUMNS], file)
+    write_rows(map(_cells, prices), file)
+
+
+def _cells(price: Mapping[str, Any]) -> list[str]:
+    credit, inbound = format_credits(price["price"]), format_credits(price["inbound"])
+    return [price["plan"], price["prefix"], credit, inbound, format_since(price["since"] or 0)]

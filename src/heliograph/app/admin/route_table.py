@@ -1,6 +1,5 @@
 """Reads and writes lists of routes: CSV with a heading."""
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TextIO
@@ -8,6 +7,7 @@ from typing import Any, Final, TextIO
 from heliograph.app.admin.csv_rows import Sheet
 from heliograph.app.resources.fields import Text
 from heliograph.app.resources.routes import RULE, UNIQUE
+from heliograph.domain.csv_lines import write_rows
 
 COLUMNS: Final = tuple(each.name for each in RULE)
 """The columns of a list, in the order in which it is written; all but prefix and connector may be left out."""
@@ -28,10 +28,9 @@ def read(lines: Iterable[str], connectors: Iterable[str]) -> Sheet:
 
 def write(routes: Iterable[Mapping[str, Any]], file: TextIO) -> None:
     """Writes routes as a list that `read` reads."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([_cell(route[column]) for column in COLUMNS] for route in routes)
+    write_rows([COLUMNS], file)
+    write_rows(([_cell(route[column]) for column in COLUMNS] for route in routes), file)
 
 
-def _cell(value: Any) -> Any:
-    return ("yes" if value else "") if isinstance(value, bool) else value
+def _cell(value: Any) -> str:
+    return ("yes" if value else "") if isinstance(value, bool) else str(value)

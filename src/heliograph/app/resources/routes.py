@@ -1,6 +1,5 @@
 """Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from heliograph.app.routing.explain import RouteDecision, explain
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
+from heliograph.domain.csv_lines import write_rows
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
 
@@ -169,9 +169,8 @@ async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
 
 def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
     """Writes destinations of `find_coverage` as CSV with the columns of COVERED."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(each.name for each in COVERED)
-    writer.writerows([each.type.text(row[each.name]) for each in COVERED] for row in rows)
+    write_rows([[each.name for each in COVERED]], file)
+    write_rows(([each.type.text(row[each.name]) for each in COVERED] for row in rows), file)
 
 
 async def live(desk: Desk) -> tuple[dict[int, float], dict[str, str]]:
