@@ -477,6 +477,7 @@ async def test_submissions_that_may_have_waited_unread_for_long_are_refused(rig:
     rig.gateway.clock.forward(0.5)
     await client.until(lambda: late in client.answers)
     assert client.answers[late].status == CommandStatus.ESME_RMSGQFUL
+    await wait_until(lambda: "rest" not in read._reading_stopped)
     rig.gateway.clock.forward(60)
     assert (await client.submit()).status == 0, "idle since then"
 

@@ -27,6 +27,7 @@ from heliograph.adapters.smpp_server.overload import (
     OVERLOADED,
     SHARE_OF_SHED,
     SHED,
+    SHED_REST_S,
     WORK_OF_DESTINATION_S,
     WORK_OF_QUESTION_S,
     WORK_OF_SEARCH_S,
@@ -299,7 +300,7 @@ class EsmeConnection(asyncio.Protocol):
         work_s, self._later_work_s = self._loop.time() - begun + self._later_work_s, 0.0
         rest_s = self._services.rest_of(self.account, begun, work_s)
         if self._shed_work_s:
-            rest_s = max(rest_s, self._services.rest_of(SHED, begun, self._shed_work_s, SHARE_OF_SHED))
+            rest_s = max(rest_s, SHED_REST_S, self._services.rest_of(SHED, begun, self._shed_work_s, SHARE_OF_SHED))
             self._shed_work_s = 0.0
         if rest_s > LEAST_REST_S:
             self._stop_reading("rest")

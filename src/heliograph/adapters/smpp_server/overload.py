@@ -52,6 +52,10 @@ WORK_OF_QUESTION_S: Final = 300e-6
 WORK_OF_SEARCH_S: Final = 10e-3
 """Seconds that a cancel_sm by addresses takes: it reads the scheduled messages of the account in a thread."""
 
+SHED_REST_S: Final = 0.02
+"""Seconds that a client rests after a refusal. A refusal costs a microsecond, and the system's calls to read and write
+cost ten: a rest makes the calls serve several."""
+
 OVERLOADED: Final = Fault(UNAVAILABLE, "The gateway is overloaded; nothing was charged. Send it again later.")
 """The fault of a submission that would wait for its commit too long."""
 
