@@ -1,7 +1,7 @@
 """Counts series from the facts of each commit, in memory, until they are added to the stored ones.
 
-Most facts of a commit are alike: they have the same minute, account, connector, country and network, and often the same
-delay. So they are first counted by these, and then added to their cells together.
+Most facts are alike: they have the same minute, account, connector, country and network, and often the same delay. So
+they are first counted by these, over many commits, and then added to their cells together.
 """
 
 from collections import Counter
@@ -18,6 +18,14 @@ from heliograph.domain.sketch import add
 KEYS_A_MINUTE: Final = first_key_at(MINUTE)
 """Keys of a minute: a key divided by this is the number of its minute since the epoch."""
 
+MOST_ALIKE: Final = 10_000
+"""Different facts that are counted before they are added to their cells, about 3 MB. Numbers of the whole world with
+all delays would be more."""
+
+Alike = tuple[int, int, int, str, str, int, int]
+"""Minute, account, connector, first digits of the number, network; of an accepted message also its segments and its
+price, of others the delay in ms and 0."""
+
 _REJECTED = failure_of(Delivery.REJECTD, NO_CODE)
 
 
@@ -27,9 +35,13 @@ class SeriesCounter:
 
     def __init__(self) -> None:
         self._tally = Tally()
+        self._accepted: Counter[Alike] = Counter()
+        self._sent: Counter[Alike] = Counter()
+        self._delivered: Counter[Alike] = Counter()
 
     def take(self) -> Tally:
         """Returns the counts since the last call."""
+        self._add_alike()
         tally, self._tally = self._tally, Tally()
         return tally
 
@@ -37,11 +49,13 @@ class SeriesCounter:
         """See `app.ports.Watcher`."""
         tally = self._tally
         if facts.accepts:
-            _count_accepted(tally, facts.accepts)
+            self._count_accepted(facts.accepts)
         if facts.submissions:
-            _count_sent(tally, facts.submissions)
+            self._count_sent(facts.submissions)
         if facts.finals:
-            _count_ended(tally, facts.finals)
+            self._count_ended(facts.finals)
+        if len(self._accepted) + len(self._sent) + len(self._delivered) > MOST_ALIKE:
+            self._add_alike()
         for resend in facts.resends:
             if (message := resend.message) is not None:
                 tally.cell(
@@ -57,65 +71,69 @@ class SeriesCounter:
         cell.confirmed += confirmed
         cell.denied += denied
 
+    def _count_accepted(self, accepts: list[Accept]) -> None:
+        accepted = Verdict.ACCEPTED
+        self._accepted.update(
+            [
+                (message.key // KEYS_A_MINUTE, message.account, message.connector, message.destination[:HEAD],
+                 message.network, message.segments, message.price)
+                for accept in accepts
+                if accept.verdict is accepted
+                for message in accept.messages
+            ]
+        )  # fmt: skip
+        for accept in accepts:
+            if accept.batch and accept.verdict is accepted:
+                for message in accept.messages:
+                    if message.state == State.FAILED:  # its recipient opted out
+                        self._tally.cell(
+                            accept.at, message.account, message.connector, message.destination, message.network
+                        ).fail(_REJECTED)
 
-def _count_accepted(tally: Tally, accepts: list[Accept]) -> None:
-    accepted = Verdict.ACCEPTED
-    alike = Counter(
-        [
-            (message.key // KEYS_A_MINUTE, message.account, message.connector, message.destination[:HEAD],
-             message.network, message.segments, message.price)
-            for accept in accepts
-            if accept.verdict is accepted
-            for message in accept.messages
-        ]
-    )  # fmt: skip
-    for (minute, account, connector, digits, network, segments, price), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
-        cell.accepted += count
-        cell.segments += segments * count
-        cell.spend += price * count
-    for accept in accepts:
-        if accept.batch and accept.verdict is accepted:
-            for message in accept.messages:
-                if message.state == State.FAILED:  # its recipient opted out
-                    tally.cell(
-                        accept.at, message.account, message.connector, message.destination, message.network
-                    ).fail(_REJECTED)
+    def _count_sent(self, submissions: list[Submission]) -> None:
+        self._sent.update(
+            [
+                (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
+                 message.network, each.at - message.time, 0)
+                for each in submissions
+                if each.status == 0 == each.segment and (message := each.message) is not None
+            ]
+        )  # fmt: skip
 
+    def _count_ended(self, finals: list[MessageEnd]) -> None:
+        delivered = Delivery.DELIVRD
+        self._delivered.update(
+            [
+                (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
+                 message.network, each.waited, 0)
+                for each in finals
+                if each.state is delivered and (message := each.message) is not None
+            ]
+        )  # fmt: skip
+        for final in finals:
+            if final.state is not delivered and final.message is not None:
+                message = final.message
+                cell = self._tally.cell(final.at, final.account, final.connector, message.destination, message.network)
+                cell.fail(failure_of(final.state, final.err))
+                if final.failed:
+                    cell.spend -= final.refund
 
-def _count_sent(tally: Tally, submissions: list[Submission]) -> None:
-    alike = Counter(
-        [
-            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
-             message.network, each.at - message.time)
-            for each in submissions
-            if each.status == 0 == each.segment and (message := each.message) is not None
-        ]
-    )  # fmt: skip
-    for (minute, account, connector, digits, network, waited), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
-        cell.submitted += count
-        add(cell.to_operator, waited, count)
-
-
-def _count_ended(tally: Tally, finals: list[MessageEnd]) -> None:
-    delivered = Delivery.DELIVRD
-    alike = Counter(
-        [
-            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD], message.network, each.waited)
-            for each in finals
-            if each.state is delivered and (message := each.message) is not None
-        ]
-    )
-    for (minute, account, connector, digits, network, waited), count in alike.items():
-        cell = tally.cell(minute * MINUTE, account, connector, digits, network)
-        cell.delivered += count
-        if waited >= 0:
-            add(cell.to_receipt, waited, count)
-    for final in finals:
-        if final.state is not delivered and final.message is not None:
-            message = final.message
-            cell = tally.cell(final.at, final.account, final.connector, message.destination, message.network)
-            cell.fail(failure_of(final.state, final.err))
-            if final.failed:
-                cell.spend -= final.refund
+    def _add_alike(self) -> None:
+        """Adds the facts that were counted together to their cells."""
+        cell_of = self._tally.cell
+        for (minute, account, connector, digits, network, segments, price), count in self._accepted.items():
+            cell = cell_of(minute * MINUTE, account, connector, digits, network)
+            cell.accepted += count
+            cell.segments += segments * count
+            cell.spend += price * count
+        for (minute, account, connector, digits, network, waited, _), count in self._sent.items():
+            cell = cell_of(minute * MINUTE, account, connector, digits, network)
+            cell.submitted += count
+            add(cell.to_operator, waited, count)
+        for (minute, account, connector, digits, network, waited, _), count in self._delivered.items():
+            cell = cell_of(minute * MINUTE, account, connector, digits, network)
+            cell.delivered += count
+            if waited >= 0:
+                add(cell.to_receipt, waited, count)
+        for alike in (self._accepted, self._sent, self._delivered):
+            alike.clear()
