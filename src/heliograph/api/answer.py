@@ -88,17 +88,16 @@ def _send_result(accept: Accept) -> bytes:
     """
     status = "Scheduled" if accept.scheduled else "Sent"
     reference = b"null" if accept.reference is None else _encode(accept.reference)
-    if not accept.batch:
-        message = accept.messages[0]
-        sender = _sent_as(message, accept.asked_sender)
-        return (
-            b'{"Status":"00","Id":"%b","Rate":%b,"Reference":%b,"MessageStatus":"%b"%b}'
-        ) % (
-            ids.to_hex(message.key, message.tail).encode(), format_credits(accept.total).encode(), reference,
-            status.encode(), b"" if sender is msgspec.UNSET else b',"From":"%b"' % sender.encode(),
-        )  # fmt: skip
-    parts = [_part_result(each, status, accept.asked_sender) for each in accept.messages]
-    return _batch_result(accept.key, accept.tail, accept.total, accept.reference, status, parts)
+    if accept.batch:
+        return _batch_result(accept, status, accept.asked_sender)
+    message = accept.messages[0]
+    sender = _sent_as(message, accept.asked_sender)
+    return (
+        b'{"Status":"00","Id":"%b","Rate":%b,"Reference":%b,"MessageStatus":"%b"%b}'
+    ) % (
+        ids.to_hex(message.key, message.tail).encode(), format_credits(accept.total).encode(), reference,
+        status.encode(), b"" if sender is msgspec.UNSET else b',"From":"%b"' % sender.encode(),
+    )  # fmt: skip
 
 
 def _sent_as(message: Message, asked: str) -> str | msgspec.UnsetType:
@@ -106,8 +105,10 @@ def _sent_as(message: Message, asked: str) -> str | msgspec.UnsetType:
     return message.sender if asked and message.sender != asked else msgspec.UNSET
 
 
-def _batch_result(key: int, tail: int, total: int, reference: str | None, status: str, parts: list[SendPart]) -> bytes:
-    return _encode(SendResult("00", ids.to_hex(key, tail), _number(total), reference, status, messages=parts))
+def _batch_result(batch: Accept | Rescheduled, status: str, asked: str = "") -> bytes:
+    parts = [_part_result(each, status, asked) for each in batch.messages]
+    hexadecimal = ids.to_hex(batch.key, batch.tail)
+    return _encode(SendResult("00", hexadecimal, _number(batch.total), batch.reference, status, messages=parts))
 
 
 def _part_result(message: Message, status: str, asked: str = "") -> SendPart:
@@ -128,8 +129,7 @@ def _part_result(message: Message, status: str, asked: str = "") -> SendPart:
 def of_rescheduled(moved: Rescheduled) -> Reply:
     scheduled = State.SCHEDULED.label
     if moved.batch:
-        parts = [_part_result(each, scheduled) for each in moved.messages]
-        return Reply(200, _batch_result(moved.key, moved.tail, moved.total, moved.reference, scheduled, parts))
+        return Reply(200, _batch_result(moved, scheduled))
     return of(SendResult("00", ids.to_hex(moved.key, moved.tail), _number(moved.total), moved.reference, scheduled))
 
 

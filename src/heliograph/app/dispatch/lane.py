@@ -257,7 +257,7 @@ class Lane:
             if message.expires <= now_ms and item.accept is None:
                 late.append(item)
                 continue
-            if not item.reference and self._goes_aside(item, aside):
+            if (aside or message.segments > 1) and not item.reference and self._goes_aside(item, aside):
                 if len(aside[message.destination]) > ASIDE:
                     break
                 continue

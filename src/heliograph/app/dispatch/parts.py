@@ -78,21 +78,12 @@ class PartCutter:
         elif total > 1 and not item.reference:
             item.reference = self._reference(message)
         numbers, item.to_send = item.waiting, []
-        return [
-            Part(
-                message,
-                number,
-                total,
-                encoding,
-                pieces[number],
-                item.reference,
-                item,
-                header_octets,
-                cut.elements,
-                tlvs,
-            )
-            for number in numbers
-        ]
+        reference, elements = item.reference, cut.elements
+        parts = []
+        for number in numbers:  # a comprehension would make a cell of each variable, for every message
+            octets = pieces[number]
+            parts.append(Part(message, number, total, encoding, octets, reference, item, header_octets, elements, tlvs))
+        return parts
 
     def is_full(self, destination: str) -> bool:
         """Returns whether all concatenation references to a number are in use."""

@@ -109,7 +109,7 @@ class Notifier:
             self._leave_to_rows(notice)
             return
         self._take(notice)
-        if notice.key <= self.mark or self._clock.now() - time_of(notice.key) > KEEP_MS:
+        if notice.key <= self.mark or notice.first - time_of(notice.key) > KEEP_MS:
             self._hold(self._gathering.facts, notice)
         self._next.append(notice)
 
@@ -300,13 +300,13 @@ class Notifier:
 
     def _within_reach(self, deliverer: Deliverer, notices: list[Notice], now: int) -> list[Notice]:
         """Returns the notices that the deliverer has capacity for; parks the others."""
-        left: dict[int, int] = {}
+        left = {account: deliverer.capacity(account) for account in {notice.account for notice in notices}}
+        if min(left.values()) >= len(notices):
+            return notices
         near: list[Notice] = []
         for notice in notices:
-            account = notice.account
-            capacity = left[account] if account in left else deliverer.capacity(account)
-            left[account] = capacity - 1
-            if capacity > 0:
+            left[notice.account] -= 1
+            if left[notice.account] >= 0:
                 near.append(notice)
             elif (ends := notice.first + deliverer.retry_ms) > now:
                 self._park(notice, ends)

@@ -256,12 +256,13 @@ class AwaitedReceipts:
         self, track: TrackedMessage, segments: tuple[int, ...], connector: int, operator_id: str, now: int
     ) -> None:
         """See `ReceiptMatcher.taken`."""
-        account, key = track.message.account, track.message.key
+        key = track.message.key
         track.taken, track.connector = now, connector
         self._enter(track, segments, connector, operator_id)
         if track.rowed:
-            awaiting = self._gathering.facts.awaiting
-            awaiting.extend(Awaiting(connector, operator_id, account, key, segment) for segment in segments)
+            for segment in segments:
+                row = Awaiting(connector, operator_id, track.message.account, key, segment)
+                self._gathering.facts.awaiting.append(row)
             track.dirty = self.generation
         elif self._needs_row(key, connector) or key <= self.mark or now - time_of(key) > KEEP_MS:
             self._give_rows(self._gathering.facts, track, self.generation)

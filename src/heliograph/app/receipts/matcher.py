@@ -22,7 +22,7 @@ from typing import Final, Protocol
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.ports import Clock, Gathering, Receipts, Report
-from heliograph.app.receipts.awaiting import NONE_TRIED, AwaitedReceipts, TrackedMessage
+from heliograph.app.receipts.awaiting import NONE_TRIED, AwaitedId, AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.early import EarlyReceiptCache, report_of
 from heliograph.app.receipts.habits import ID_IN_TEXT, ReceiptHabits
 from heliograph.app.receipts.operator_ids import OperatorIds
@@ -319,17 +319,23 @@ class ReceiptMatcher:
         operator_id = report.operator_id
         entry = entries.get(operator_id)
         if entry is None or entry.track.message.destination != report.destination or report.text_first or report.came:
-            found = find_candidate(
-                report,
-                lambda operator_id, _: self.awaited.holders(connector, operator_id),
-                spelled=spelled,
-                last_resort=last_resort,
-            )
+            found = self._candidate(connector, report, spelled=spelled, last_resort=last_resort)
             if found is None:
                 return False
             entry, operator_id = found
         self.note(entry.track, entry.segments, connector, operator_id, report)
         return True
+
+    def _candidate(
+        self, connector: int, report: Report, *, spelled: bool, last_resort: bool
+    ) -> tuple[AwaitedId, str] | None:
+        """Walks through the readings of a receipt. Returns the awaited id and the reading that found it."""
+        return find_candidate(
+            report,
+            lambda operator_id, _: self.awaited.holders(connector, operator_id),
+            spelled=spelled,
+            last_resort=last_resort,
+        )
 
     def rows_decide(self, connector: int, report: Report) -> bool:
         """Whether only rows tell if the operator still has the message of a receipt: another node may have given it to
@@ -355,9 +361,9 @@ class ReceiptMatcher:
             message = track.message
             account, key = message.account, message.key
             owed = bool(message.extras) and read_extras(message.extras).progress and bool(message.way)
-            self._gathering.facts.progress.extend(
-                PartReceipt(account, key, segment, report.state, report.err, now, owed) for segment in segments
-            )
+            for segment in segments:
+                progress = PartReceipt(account, key, segment, report.state, report.err, now, owed)
+                self._gathering.facts.progress.append(progress)
 
     def settle(
         self,
@@ -405,7 +411,7 @@ class ReceiptMatcher:
             ((state, err),) = states.values()
         else:
             state = worst(state for state, _ in states.values())
-            err = next(err for part_state, err in states.values() if part_state is state)
+            err = dict(reversed(states.values()))[state]  # of the first part in that state
         if self.shared:
             self.partial.pop(message.key, None)
         self.awaited.end(message.key, track)

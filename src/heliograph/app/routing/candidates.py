@@ -514,7 +514,10 @@ def chosen(found: Sequence[Candidate], obstacles: Obstacles) -> int | None:
     for candidate in found:
         if candidate.connector not in obstacles:
             return candidate.connector
-    return next((each.connector for each in found if obstacles[each.connector] not in EXCLUSIONS), None)
+    for candidate in found:
+        if obstacles[candidate.connector] not in EXCLUSIONS:
+            return candidate.connector
+    return None
 
 
 def another(found: Sequence[Candidate], obstacles: Obstacles, tried: Collection[int] = ()) -> int | None:

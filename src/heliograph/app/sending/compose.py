@@ -84,9 +84,11 @@ class Composer:
         account = who.view.account
         destinations, routes = self._destinations(who.view, fields)
         sender = _sender(who, fields.sender)
-        senders = self._senders(sender, destinations)
-        fitting = self.directory.templates is not None and self._needs_template(who, senders, fields.kind, routes)
-        optional, wrong_optional = _optional_fields(fields)
+        directory = self.directory
+        rules = directory.sender_rules
+        senders = [sender] * len(destinations) if rules is None else self._senders(sender, destinations)
+        fitting = directory.templates is not None and self._needs_template(who, senders, fields.kind, routes)
+        optional, wrong_optional = (None, None) if fields.given is None else _optional_fields(fields)
         texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, senders, routes, texts) if fitting else None
         at = self._due(who, fields.time, now)
@@ -104,10 +106,9 @@ class Composer:
             given = optional or _NO_OPTIONAL_FIELDS
             extras = given.extras.text() if optional is not None else extras
             for index, (_, connector, _) in enumerate(routes):
-                given.check_tlvs(self.directory.tlvs(connector), attached[index] if attached is not None else ())
+                given.check_tlvs(directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
         total = 0
-        directory = self.directory
         knows_networks = directory.knows_networks
         for (destination, connector, price), sent_as, (content, segments) in zip(routes, senders, texts, strict=True):
             charge = price * segments

@@ -115,10 +115,10 @@ def judge(
         return Verdict.REPLAYED if used == request.fingerprint else Verdict.REFERENCE_CONFLICT
     cost = request.total
     if suppressed:
-        messages = request.messages
-        if len(suppressed) == len(messages):
+        if len(suppressed) == len(request.messages):
             return Verdict.SUPPRESSED
-        cost -= sum(messages[index].price for index in suppressed)
+        for index in suppressed:
+            cost -= request.messages[index].price
     if cost > spender.room:
         return Verdict.TOO_LITTLE_CREDIT
     allowance = spender.allowance

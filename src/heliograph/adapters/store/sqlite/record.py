@@ -279,8 +279,8 @@ class _AcceptedRows:
         `suppressed` fail at once and cost nothing."""
         messages = accept.messages
         key, total = accept.key, accept.total
-        if suppressed:
-            total -= sum(messages[index].price for index in suppressed)
+        for index in suppressed:
+            total -= messages[index].price
         if accept.batch:
             for message in messages:
                 message.batch = key
@@ -292,14 +292,19 @@ class _AcceptedRows:
                 (accept.account, accept.reference, accept.fingerprint, key, accept.batch, accept.scheduled)
             )
         if suppressed:
-            messages = [replace(message) for message in messages]
-            left_out = [messages[number] for number in suppressed]
-            for message in left_out:
-                fail_at_once(message)
-            self.finals += [(message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0) for message in left_out]
+            messages = self._leave_out(accept, suppressed)
         self.messages += map(_message_row, messages)
         if queued:
             self._enqueue(messages)
+
+    def _leave_out(self, accept: Accept, suppressed: Sequence[int]) -> list[Message]:
+        """Ends the suppressed messages at once. Returns copies, because the commit may yet fail."""
+        messages = [replace(message) for message in accept.messages]
+        for index in suppressed:
+            message = messages[index]
+            fail_at_once(message)
+            self.finals.append((message.key, +Delivery.REJECTD, NO_CODE, accept.at, 0))
+        return messages
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
         for message in messages:
