@@ -117,7 +117,7 @@ def json_object(body: bytes, bounds: Bounds = USUAL) -> dict[str, Any]:
         raise Fault(MALFORMED, "The JSON body is nested too deeply.") from None
     if type(document) is not dict:
         raise Fault(MALFORMED, "The JSON body must be one object.")
-    if body.count(b'":') != len(document) or _LF in body or _TAB in body or _CR in body or b" :" in body:
+    if body.count(b'":') != len(document) or _LF in body or _TAB in body or _CR in body or body.find(b" :") >= 0:
         # a key is repeated, an object is nested, or white space precedes a colon
         try:
             _decode_strictly(body.decode())

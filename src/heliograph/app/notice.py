@@ -103,7 +103,7 @@ class TriedNotice:
 def notice_of(message: Message, final: MessageEnd) -> Notice:
     """Returns the fresh notice of a final state that is owed."""
     reached = ReachedState(message, final.state, final.err, final.at)
-    return Notice(message.account, message.key, reached, final.at, way=message.way)
+    return Notice(message.account, message.key, reached, final.at, 0, b"", message.way)
 
 
 class KnownAccounts(Protocol):

@@ -90,15 +90,9 @@ def _report(receipt: ReceiptContent, pdu: DeliverSm | DataSm, rewritten: Rewritt
         number = rewritten.number(number, pdu.source_addr_ton)
         other_number = "" if own else rewritten.number(other_number, pdu.dest_addr_ton)
     return Report(
-        message_id,
-        number[:MAX_ADDRESS_CHARS],
-        state,
-        final,
-        own_code(receipt.err),
-        other_id="" if other_id == message_id else other_id,
-        other_number=other_number[:MAX_ADDRESS_CHARS],
-        marked=marked,
-    )
+        message_id, number[:MAX_ADDRESS_CHARS], state, final, own_code(receipt.err), 0,
+        "" if other_id == message_id else other_id, other_number[:MAX_ADDRESS_CHARS], marked,
+    )  # fmt: skip
 
 
 def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:

@@ -43,7 +43,7 @@ class ReceiptRenderer:
             notice.body = body
         return WebhookJob(
             notice.key, name, message.callback_url, body, content_type_of(body), (account.signing_secret,),
-            operator_code=final.err, account=notice.account,
+            "", final.err, False, notice.account,
         )  # fmt: skip
 
 

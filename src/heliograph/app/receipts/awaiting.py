@@ -217,7 +217,7 @@ class AwaitedReceipts:
         several = message.segments > 1
         track = self.tracks.get(message.key) if several else None
         if track is None:
-            track = TrackedMessage(message, {}, now, [], unanswered=message.segments, held=several)
+            track = TrackedMessage(message, {}, now, [], False, False, message.segments, several)
             if several:
                 self.tracks[message.key] = track
         return track

@@ -420,17 +420,8 @@ class ReceiptMatcher:
             return
         owed = bool(message.way)
         waited = now - track.taken if track.taken else -1
-        final = MessageEnd(
-            message.account,
-            message.key,
-            state,
-            err,
-            now,
-            owed,
-            waited=waited,
-            message=message,
-            connector=track.connector or message.connector,
-        )
+        connector = track.connector or message.connector
+        final = MessageEnd(message.account, message.key, state, err, now, owed, False, 0, waited, message, connector)
         self._gathering.facts.finals.append(final)
         self._finish(message, final)
 

@@ -117,8 +117,8 @@ class Composer:
                 Message(
                     account.id, destination, sent_as, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or directory.asks_receipts(connector), callback_url,
-                    None if batch else reference, 0, scheduled,
-                    extras=extras, way=way, network=directory.network(destination) if knows_networks else "",
+                    None if batch else reference, 0, scheduled, 0, 0, extras, way,
+                    directory.network(destination) if knows_networks else "",
                 )
             )  # fmt: skip
         if total > defaults.MAX_CHARGE:
