@@ -17,8 +17,9 @@ from heliograph.app.ports.backlog import (
 )
 from heliograph.app.records import Search
 from heliograph.domain.calendar import DAY_MS
-from heliograph.domain.limits.gate import OF_SUSPENDED
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR, OF_SUSPENDED, Holder
 from heliograph.domain.message.state import State
+from heliograph.domain.message.status import MessageStatus
 from tests.contracts.test_guard import RANGE, hold_of
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 
@@ -53,8 +54,8 @@ async def test_waiting_messages_are_counted_by_stretches(store: Store, given: Gi
     groups, after = await store.backlog.groups(0, START, 10)
     assert after is None
     assert sorted(groups, key=lambda group: group.connector) == [
-        WaitingGroup(1, account.id, "4917", "26201", 3, 1, START, 3 * CREDIT),
-        WaitingGroup(2, account.id, "4477", "", 1, 0, START - HOUR, CREDIT),
+        WaitingGroup(1, account.id, "4917", "26201", 3, 1, 1, START, 3 * CREDIT),
+        WaitingGroup(2, account.id, "4477", "", 1, 0, 0, START - HOUR, CREDIT),
     ]
     first, after = await store.backlog.groups(0, START, 2)
     assert ([each.messages for each in first], after) == ([2], keys[1])
@@ -84,7 +85,10 @@ async def test_a_hold_stands_beside_other_reasons_and_neither_releases_the_other
         assert await store.backlog.change(QueueAction.HOLD, every, START) == 3
     assert [row.on_hold for row in (await rows(store)).values()] == [True, True, True, False]
     assert (await store.guard.holds(10))[0].messages == 2
-    assert [hit.message.key for hit in (await store.messages.search(Search(held=True))).hits] == [alone, guarded]
+    held = (await store.messages.search(Search(status=MessageStatus.HELD))).hits
+    assert [hit.message.key for hit in held] == [alone, of_suspended, guarded, plain]
+    counts = (await store.upkeep.counts(START)).held
+    assert counts == {Holder.ADMINISTRATOR: 3, Holder.GUARD: 1}
     assert (await store.queue.resume(START, 10), await store.guard.let_go(START, 10)) == (0, 0)
     await store.guard.release(account.id, RANGE, START)
     assert await store.guard.let_go(START, 10) == 1
@@ -101,7 +105,7 @@ async def test_a_guard_refunds_messages_that_an_administrator_holds_too(
     both, plain = await queued(given, account, held=RANGE), await queued(given, account)
     await store.backlog.change(QueueAction.HOLD, [both, plain], START)
     traces = [await store.messages.trace(key) for key in (both, plain)]
-    assert [(each.held, each.on_hold) for each in traces if each] == [(True, True), (False, True)]
+    assert [each.held for each in traces if each] == [OF_ADMINISTRATOR + RANGE, OF_ADMINISTRATOR]
     assert await store.guard.refund(account.id, RANGE, START, 10) == 1
     assert list(await rows(store)) == [plain]
 

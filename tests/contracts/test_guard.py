@@ -9,9 +9,10 @@ from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
 from heliograph.app.records import Search
-from heliograph.domain.limits.gate import OF_SUSPENDED
+from heliograph.domain.limits.gate import OF_SUSPENDED, Holder
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures, range_of
 from heliograph.domain.message.state import State
+from heliograph.domain.message.status import MessageStatus
 from tests.support.store import CREDIT, HOUR, NODE, START, Given
 
 RANGE = "49170"
@@ -148,12 +149,18 @@ async def test_what_is_held_is_found_until_it_is_let_go(store: Store, given: Giv
     await given.sent(account.id, destination="4917012345998")
 
     async def found(**by: Any) -> list[int]:
-        return [hit.message.key for hit in (await store.messages.search(Search(held=True, **by))).hits]
+        return [hit.message.key for hit in (await store.messages.search(Search(status=MessageStatus.HELD, **by))).hits]
 
     assert await found() == [others, *keys[::-1]]
     assert await found(account=account.id) == keys[::-1]
     assert await found(account=account.id, number="4917012345671") == [keys[1]]
-    page = await store.messages.search(Search(held=True, limit=3))
+    pending = (await store.messages.search(Search(status=MessageStatus.PENDING))).hits
+    assert not {hit.message.key for hit in pending} & {others, *keys}
+    page = await store.messages.search(Search(status=MessageStatus.HELD, limit=3))
+    assert {hit.status for hit in page.hits} == {MessageStatus.HELD}
+    assert await store.messages.held([*keys, 1]) == set(keys)
+    ends = await store.customers.deliveries(keys)
+    assert ends == dict.fromkeys(keys, (None, "", 0))
     assert page.more is not None
     assert await found(before=page.more) == keys[:1]
     await store.guard.release(account.id, RANGE, START)
@@ -174,7 +181,9 @@ async def test_what_waits_of_a_suspended_account_is_due_once_it_is_resumed(
     assert await store.queue.resume(START, 10) == 0
     assert await store.guard.let_go(START, 10) == 0
     assert await due(store) == []
-    assert [hit.message.key for hit in (await store.messages.search(Search(held=True))).hits] == [guarded]
+    waiting = (await store.messages.search(Search(status=MessageStatus.HELD))).hits
+    assert [hit.message.key for hit in waiting] == [others, *keys[::-1], guarded]
+    assert (await store.upkeep.counts(START)).held == {Holder.GUARD: 1, Holder.SUSPENDED: 4}
     await store.accounts.update(account.id, {"suspended": False})
     assert await store.queue.resume(START, 2) == 2
     assert await store.queue.resume(START, 2) == 1

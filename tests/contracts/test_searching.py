@@ -60,6 +60,9 @@ async def one_of_each(given: Given, account: Account) -> dict[MessageStatus, Mes
             found[status] = await given.sent(account.id)
     cancelled, failed = found[MessageStatus.CANCELLED], found[MessageStatus.FAILED]
     await given.store.customers.cancel(account.id, cancelled.key, cancelled.tail, given.now)
+    held = found[MessageStatus.HELD]
+    queueing = Queueing(account.id, held.key, 1, held.time, held.expires, False, False, "49170")
+    await given.store.commits.record(Facts(queueings=[queueing]))
     taken = found[MessageStatus.SUBMITTED]
     await given.store.commits.record(Facts(submissions=[Submission(account.id, taken.key, 0, 1, "id", 0, given.now)]))
     await end(given, found[MessageStatus.DELIVERED], Delivery.DELIVRD)

@@ -19,11 +19,12 @@ class MemoryBacklog(MemoryPart):
         found: dict[tuple[int, int, str, str], WaitingGroup] = {}
         for each in (row for row in rows if row.time <= until):
             place = each.connector, each.account, each.destination[:HEAD], each.network
-            known = found.get(place, WaitingGroup(*place, 0, 0, each.time, 0))
+            known = found.get(place, WaitingGroup(*place, 0, 0, 0, each.time, 0))
             found[place] = WaitingGroup(
                 *place,
                 known.messages + 1,
-                known.held + each.on_hold,
+                known.held + (each.held is not None),
+                known.on_hold + each.on_hold,
                 min(known.oldest, each.time),
                 known.price + each.price,
             )

@@ -637,10 +637,12 @@ class MemoryCustomers(MemoryReading):
         rows.last_list[account] = now
         return 0
 
-    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery, str, int]]:
-        finals = self._open().finals
+    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery | None, str, int]]:
+        rows = self._open()
+        finals = rows.finals
         ends = [(key, finals[key]) for key in keys if key in finals]
-        return {key: (end.state, end.err, end.at) for key, end in ends if end.state is not None}
+        held = {key: (None, "", 0) for key in keys if key in rows.queue and rows.queue[key].held is not None}
+        return held | {key: (end.state, end.err, end.at) for key, end in ends if end.state is not None}
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:
         rows = self._open()

@@ -31,10 +31,11 @@ from heliograph.app.records import (
     TakenSegment,
 )
 from heliograph.app.resources.messages import fits
-from heliograph.domain.limits.gate import OF_ADMINISTRATOR
+from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_audit import audit
@@ -134,7 +135,9 @@ class MemoryReading(MemoryPart):
         end = rows.finals.get(message.key)
         taken = sum(of == message.key and each.status == 0 for (of, _), each in rows.sent.items())
         state, err = (None, "") if end is None else (end.state, end.err)
-        return Hit(replace(message), state, err, taken >= message.segments)
+        row = rows.queue.get(message.key)
+        held = None if row is None else row.held
+        return Hit(replace(message), state, err, taken >= message.segments, held)
 
     def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
         return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]
@@ -163,8 +166,7 @@ class MemoryReading(MemoryPart):
             moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
             connectors={number: connector.name for number, connector in rows.connectors.items()},
             feedback=rows.feedback[key][:2] if key in rows.feedback else None,
-            held=queued is not None and (queued.held or "") > OF_ADMINISTRATOR,
-            on_hold=queued is not None and (queued.held or "").startswith(OF_ADMINISTRATOR),
+            held=None if queued is None else queued.held,
         )
 
 
@@ -214,7 +216,7 @@ class MemoryMessages(MemoryReading):
             if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
             row = rows.queue.get(key)
-            if search.held and (row is None or (row.held or "") <= OF_ADMINISTRATOR or row.node is not None):
+            if search.status is MessageStatus.HELD and (row is None or row.held is None or row.node is not None):
                 continue
             looked += 1
             hit = self._hit(rows, message)
@@ -253,6 +255,10 @@ class MemoryMessages(MemoryReading):
         used = [rows.references.get((account, reference)) for reference in references]
         keys = sorted(each.key for each in used if each is not None and not each.batch)
         return self._hits(rows, keys, len(keys))
+
+    async def held(self, keys: Sequence[int]) -> set[int]:
+        rows = self._open()
+        return {key for key in keys if key in rows.queue and rows.queue[key].held is not None}
 
     async def trace(self, key: int) -> MessageRecord | None:
         rows = self._open()
@@ -303,9 +309,11 @@ class MemoryUpkeep(MemoryReading):
         deferred = Counter(
             row.connector
             for key, row in rows.queue.items()
-            if row.node is None and row.due > now and key in rows.messages and row.due > rows.messages[key].time
+            if row.node is None and row.held is None and row.due > now
+            if key in rows.messages and row.due > rows.messages[key].time
         )
-        return BacklogCounts(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans)
+        held = Counter(holder for row in rows.queue.values() if row.node is None and (holder := holder_of(row.held)))
+        return BacklogCounts(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans, dict(held))
 
     async def ended_unknown(self, since: int) -> int:
         finals = self._open().finals

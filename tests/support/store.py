@@ -169,6 +169,7 @@ class Given:
         return message
 
 
-async def delivery_of(store: Store, key: int) -> tuple[Delivery, str, int] | None:
-    """State, error code and time of the message's final; None if it has none, or none with a state."""
+async def delivery_of(store: Store, key: int) -> tuple[Delivery | None, str, int] | None:
+    """State, error code and time of the message's final; None if it has none, or none with a state. The state of a
+    held message is None."""
     return (await store.customers.deliveries([key])).get(key)

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from heliograph.api.shapes import (
+    HELD,
     Balance,
     EventLine,
     History,
@@ -51,8 +52,8 @@ REALM = b'Basic realm="Heliograph", charset="UTF-8"'
 REPLAYED = ((b"idempotency-replayed", b"true"),)
 """Header that marks the answer to a repeated request (idempotent replay)."""
 
-Deliveries = Mapping[int, tuple[Delivery, str, int]]
-"""Final states of messages, by key: state, the operator's code, time in ms."""
+Deliveries = Mapping[int, tuple[Delivery | None, str, int]]
+"""Final states of messages, by key: state, the operator's code, time in ms. The state of a held message is None."""
 
 _encode = msgspec.json.encode
 
@@ -209,10 +210,12 @@ def _record(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> 
     )  # fmt: skip
 
 
-def _end(delivery: tuple[Delivery, str, int] | None, zone: ZoneInfo) -> RecordEnd | None:
+def _end(delivery: tuple[Delivery | None, str, int] | None, zone: ZoneInfo) -> RecordEnd | None:
     if delivery is None:
         return None
     state, code, at = delivery
+    if state is None:
+        return RecordEnd(HELD, "", None)
     return RecordEnd(state.name, err_of(code, state), format_local(at, zone))
 
 

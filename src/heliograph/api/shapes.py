@@ -141,12 +141,31 @@ class QuoteResult(Struct, rename="pascal"):
     ] = UNSET
 
 
-class RecordEnd(Struct, rename="pascal"):
-    """The end of a message, as in its receipt."""
+HELD = "HELD"
+"""The state of a message that is held. It has no end yet."""
 
-    state: Annotated[str, _text("Its final state.", "DELIVRD", enum=[each.name for each in Delivery if is_final(each)])]
-    err: Annotated[str, _text("The operator's code, always three digits.", "000", "^[0-9]{3}$")]
-    done: Annotated[str, _text("Time of the end, in the account's time zone.", "2027-01-15 08:00:07", LOCAL_TIME)]
+
+class RecordEnd(Struct, rename="pascal"):
+    """The end of a message, as in its receipt; or that the message is held."""
+
+    state: Annotated[
+        str,
+        _text(
+            "Its final state; or `HELD` while the gateway holds it for review.",
+            "DELIVRD",
+            enum=[*(each.name for each in Delivery if is_final(each)), HELD],
+        ),
+    ]
+    err: Annotated[str, _text("The operator's code: three digits; empty while it is held.", "000", "^([0-9]{3})?$")]
+    done: (
+        Annotated[
+            str,
+            _text(
+                "Time of the end, in the account's time zone; null while it is held.", "2027-01-15 08:00:07", LOCAL_TIME
+            ),
+        ]
+        | None
+    )
 
 
 class Record(Struct, rename="pascal"):
@@ -177,7 +196,7 @@ class Record(Struct, rename="pascal"):
         Annotated[
             RecordEnd | None,
             Meta(
-                description="The final state; null before it. Only with `delivery`.",
+                description="The final state, or `HELD` while the message is held; null before. Only with `delivery`.",
                 examples=[{"State": "DELIVRD", "Err": "000", "Done": "2027-01-15 08:00:07"}],
             ),
         ]

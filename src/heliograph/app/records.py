@@ -12,6 +12,7 @@ from typing import NamedTuple
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, InboundMessage, Message, PartReceipt, Submission, subject_key_of
 from heliograph.domain.error import Reason
+from heliograph.domain.limits.gate import Holder
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.status import MessageStatus, status_of
@@ -249,8 +250,6 @@ class Search:
     effort: int = 100_000
     """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
 
-    held: bool = False
-    """Whether only messages are meant that the pumping guard holds."""
     connector: int | None = None
     """Id of the connector that the message went to, or is to go to."""
     error: str = ""
@@ -270,9 +269,11 @@ class Search:
 
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
-        rare = len(self.number) >= TELLING_DIGITS or self.status in (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
-        return self.accepted_order or self.account is None or rare or self.held or bool(self.error)
+        rare = len(self.number) >= TELLING_DIGITS or self.status in RARE_STATUSES
+        return self.accepted_order or self.account is None or rare or bool(self.error)
 
+
+RARE_STATUSES = (MessageStatus.UNDELIVERED, MessageStatus.FAILED, MessageStatus.HELD)
 
 TELLING_DIGITS = 7
 """Digits of a number or its beginning from which on few messages of an account are expected to match."""
@@ -288,6 +289,8 @@ class Hit:
     """The operator's own code; empty if it gave none."""
     submitted: bool = False
     """Whether operators took all of its parts."""
+    held: str | None = None
+    """The reason for which it is held, as `gate.holder_of` reads it; None if it is not held."""
 
     @property
     def err(self) -> str:
@@ -296,7 +299,7 @@ class Hit:
 
     @property
     def status(self) -> MessageStatus:
-        return status_of(self.message.state, self.delivery, submitted=self.submitted)
+        return status_of(self.message.state, self.delivery, submitted=self.submitted, held=self.held is not None)
 
 
 @dataclass(slots=True)
@@ -369,10 +372,8 @@ class MessageRecord:
     """New times that the message was given while it was scheduled, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; removed connectors have no name."""
-    held: bool = False
-    """Whether the traffic guard holds it."""
-    on_hold: bool = False
-    """Whether an administrator holds it."""
+    held: str | None = None
+    """The reason for which it is held, as `gate.holder_of` reads it; None if it is not held."""
     feedback: tuple[bool, int] | None = None
     """The customer's last word: whether it was delivered, and the time."""
 
@@ -380,6 +381,12 @@ class MessageRecord:
     def submitted(self) -> bool:
         """Whether operators took all of its parts."""
         return sum(each.status == 0 for each in self.submissions) >= self.message.segments
+
+    @property
+    def hit(self) -> Hit:
+        """Returns the message with its final state, without its history."""
+        delivery, code, _ = self.final or (None, "", 0)
+        return Hit(self.message, delivery, code, self.submitted, self.held)
 
 
 @dataclass(slots=True)
@@ -531,7 +538,7 @@ class BacklogCounts:
     """Due time of the oldest of them."""
     deferred: dict[int, int]
     """Messages that wait for another try, by connector: the operator did not want them yet, or did not answer. COUNTED
-    is the most over all."""
+    is the most over all. Held messages are not among them."""
     awaiting: int
     """Parts without a receipt that are no longer looked up in memory."""
     owed: int
@@ -539,6 +546,8 @@ class BacklogCounts:
     ended: int
     """Callbacks that failed, or got 410 from their receiver."""
     orphans: int
+    held: dict[Holder, int] = field(default_factory=dict)
+    """Held messages by reason; reasons without messages are left out."""
 
 
 @dataclass(slots=True)

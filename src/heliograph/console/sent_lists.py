@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -75,6 +75,12 @@ class RowOutcome:
     price: int = 0
     problem: str = ""
 
+    @property
+    def key(self) -> int:
+        """The key of the message; 0 if there is none."""
+        found = ids.parse(self.id)
+        return 0 if found is None else found[0]
+
 
 @dataclass(slots=True)
 class ListRun:
@@ -103,19 +109,25 @@ class ListRun:
     def done(self) -> int:
         return self.accepted + self.refused
 
+    @property
+    def keys(self) -> list[int]:
+        """The keys of the messages that were accepted."""
+        return [outcome.key for outcome in self.outcomes if outcome is not None and outcome.id]
+
     def problems(self, limit: int) -> list[tuple[str, int]]:
         """Returns the problems with their frequencies, the most frequent first."""
         counted = Counter(outcome.problem for outcome in self.outcomes if outcome is not None and outcome.problem)
         return counted.most_common(limit)
 
-    def result(self) -> Iterator[bytes]:
-        """The lines of a CSV file with the result of each row."""
+    def result(self, held: Collection[int]) -> Iterator[bytes]:
+        """The lines of a CSV file with the result of each row. `held`: the keys of its held messages."""
         yield csv_line("number", "status", "id", "price", "problem")
         for order, outcome in zip(self.orders, self.outcomes, strict=True):
             if outcome is None:
                 yield csv_line(order.number, "not sent", "", "", "")
             elif outcome.id:
-                yield csv_line(order.number, "accepted", outcome.id, format_credits(outcome.price), "")
+                status = "held" if outcome.key in held else "accepted"
+                yield csv_line(order.number, status, outcome.id, format_credits(outcome.price), "")
             else:
                 yield csv_line(order.number, "refused", "", "", outcome.problem)
 
@@ -136,7 +148,7 @@ class EarlierList:
     def charged(self) -> int:
         return sum(hit.message.price for hit in self.hits)
 
-    def result(self) -> Iterator[bytes]:
+    def result(self, _: Collection[int]) -> Iterator[bytes]:
         """The lines of a CSV file: the messages that were accepted, in the order of the list."""
         yield csv_line("row", "number", "status", "id", "price")
         for hit in sorted(self.hits, key=self._row):

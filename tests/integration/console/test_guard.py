@@ -1,10 +1,13 @@
 """The console's page of the pumping guard."""
 
+from typing import Any
+
 from heliograph.app.configuration import TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.records import Search
 from heliograph.app.resources import messages
 from heliograph.domain.message.ids import to_hex
+from heliograph.domain.message.status import MessageStatus
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser
 from tests.support.gateway import START
@@ -70,15 +73,32 @@ async def test_what_is_held_is_found_among_messages(house: AdminHouse, ada: Brow
     await house.gateway.send({"to": "447700900999", "from": "Helio", "content": "Hello"})
     every, held = (
         text_of(await ada.get("/messages")),
-        text_of(await ada.get("/messages", query="held=yes&account=acme")),
+        text_of(await ada.get("/messages", query="status=held&account=acme")),
     )
     assert ("447700900999" in every, "447700900123" in every) == (True, True)
     assert ("447700900999" in held, "447700900123" in held) == (False, True)
+    assert "447700900123 held" in held
     token = await house.token("messages:read")
-    found = (await house.ask(token, "GET", "/messages", query="held=true")).json["messages"]
-    assert [each["to"] for each in found] == ["447700900123"]
+    found: list[dict[str, Any]] = []
+    for query in ("held=true", "status=held", "held=true&status=held"):
+        found = (await house.ask(token, "GET", "/messages", query=query)).json["messages"]
+        assert [(each["to"], each["status"]) for each in found] == [("447700900123", "held")]
+    assert (await house.ask(token, "GET", "/messages", query="held=true&status=failed")).json["Field"] == "held"
+    shown = (await house.ask(token, "GET", f"/messages/{found[0]['id']}")).json
+    assert (shown["status"], shown["held"]) == ("held", "guard")
     assert len((await house.ask(token, "GET", "/messages", query="held=false")).json["messages"]) == 2
     assert (await house.ask(token, "GET", "/messages", query="held=maybe")).json["Field"] == "held"
+
+
+async def test_a_customer_reads_that_a_message_is_held(house: AdminHouse) -> None:
+    await hold(house)
+    message = house.gateway.intake.accepted[-1].messages[0]
+    path = f"/api/v1/messages/{to_hex(message.key, message.tail)}"
+    record = (await house.gateway.call("GET", path, query="delivery=true")).json
+    assert record["Delivery"] == {"State": "HELD", "Err": "", "Done": None}
+    assert "Delivery" not in (await house.gateway.call("GET", path)).json
+    page = (await house.gateway.call("GET", "/api/v1/messages", query="delivery=true")).json
+    assert [each["Delivery"] for each in page["messages"]] == [record["Delivery"]]
 
 
 async def test_what_is_held_is_found_among_messages_of_an_id_and_of_a_reference(house: AdminHouse) -> None:
@@ -88,7 +108,7 @@ async def test_what_is_held_is_found_among_messages_of_an_id_and_of_a_reference(
     sent = (await house.gateway.send(fields)).json["Id"]
 
     async def found(text: str, *, held: bool) -> list[str]:
-        page = await messages.find(house.admin.desk, text, Search(limit=9, held=held))
+        page = await messages.find(house.admin.desk, text, Search(limit=9, status=MessageStatus.HELD if held else None))
         return [to_hex(hit.message.key, hit.message.tail) for hit in page.hits]
 
     waits = to_hex(held.key, held.tail)

@@ -65,7 +65,7 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(submissions=[taken()], segments=2), "It waits for the connector op1"),
         (trace(queued=(2, 5, False)), "It waits for the connector op2; the connector's page"),
         (
-            trace(queued=(2, 5, False), held=True),
+            trace(queued=(2, 5, False), held="49170"),
             "It is held: the pumping guard suspects fraud in the account's messages",
         ),
         (

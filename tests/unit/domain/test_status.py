@@ -23,4 +23,9 @@ def test_any_other_is_as_far_as_its_state() -> None:
 
 
 def test_every_status_is_some_messages() -> None:
-    assert STATE_OF.keys() == set(MessageStatus)
+    assert STATE_OF.keys() == set(MessageStatus) - {MessageStatus.HELD}
+
+
+def test_a_held_message_is_held_whatever_its_state() -> None:
+    for state in (State.SENT, State.SCHEDULED):
+        assert status_of(state, None, submitted=False, held=True) is MessageStatus.HELD

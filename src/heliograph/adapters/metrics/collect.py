@@ -33,6 +33,7 @@ from heliograph.app.ports import CarrierState, Clock, HeldTraffic, Store, Unavai
 from heliograph.app.records import BacklogCounts
 from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureRegister
 from heliograph.domain.error import Reason
+from heliograph.domain.limits.gate import Holder
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.retention import SCHEDULED, Stage
 from heliograph.domain.message.way import Way
@@ -330,7 +331,8 @@ class Collector:
         yield Sample("heliograph_scheduled_messages", (), backlog.scheduled)
         yield Sample("heliograph_guard_holds", (), sum(not each.hold.is_observed for each in self._held))
         yield Sample("heliograph_guard_suspicions", (), sum(each.hold.is_observed for each in self._held))
-        yield Sample("heliograph_guard_messages", (), sum(each.messages for each in self._held))
+        for holder in Holder:
+            yield Sample("heliograph_held_messages", (holder.value,), backlog.held.get(holder, 0))
         yield Sample("heliograph_awaiting_parts", (), backlog.awaiting)
         yield Sample("heliograph_callbacks_pending", (), backlog.owed)
         yield Sample("heliograph_callbacks_failed", (), backlog.ended)

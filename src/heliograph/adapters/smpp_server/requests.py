@@ -147,7 +147,8 @@ class RequestAnswers:
             self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
             return
         going = Delivery.DELETED if message.state == State.CANCELLED else Delivery.ENROUTE
-        state, err, done = ends.get(message.key, (going, "", 0))
+        ended, err, done = ends.get(message.key, (None, "", 0))
+        state = going if ended is None else ended
         self._connection.send(
             p.QuerySmResp(
                 pdu.sequence,

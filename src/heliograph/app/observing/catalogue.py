@@ -388,7 +388,12 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "heliograph_guard_suspicions",
                 "Pairs of account and prefix that it would hold in the mode hold; it observed them in the last day.",
             ),
-            _gauge("heliograph_guard_messages", "Messages held by it; up to 100,000 of each hold are counted."),
+            _gauge(
+                "heliograph_held_messages",
+                "Held messages by reason: administrator, guard (the pumping guard), suspended (the account is). They "
+                "are in no other gauge of waiting messages.",
+                "reason",
+            ),
             _gauge("heliograph_awaiting_parts", "Parts in rows that await a receipt."),
             _gauge("heliograph_callbacks_pending", "Callbacks that wait for their next attempt."),
             _gauge("heliograph_callbacks_failed", "Callbacks that failed for good, or got 410."),

@@ -93,6 +93,8 @@ class WaitingGroup:
     network: str
     messages: int
     held: int
+    """Messages of these that are held, for any reason."""
+    on_hold: int
     """Messages of these that an administrator holds."""
     oldest: int
     """Time (ms) since which the first of them waits."""

@@ -71,9 +71,9 @@ class Customers(Protocol):
     async def trace(self, account: int, key: int, tail: int) -> MessageRecord | None:
         """Returns all rows of a message, or None if there is no such message."""
 
-    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery, str, int]]:
-        """Returns the ends of messages by key: state, the operator's error code, time (ms). Open and cancelled messages
-        are left out.
+    async def deliveries(self, keys: Sequence[int]) -> dict[int, tuple[Delivery | None, str, int]]:
+        """Returns the ends of messages by key: state, the operator's error code, time (ms). The state of a held message
+        is None. Other open messages, and cancelled messages, are left out.
         """
 
     async def cancel(self, account: int, key: int, tail: int, now: int) -> list[Message]:

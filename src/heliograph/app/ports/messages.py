@@ -34,6 +34,9 @@ class Messages(Protocol):
         key.
         """
 
+    async def held(self, keys: Sequence[int]) -> set[int]:
+        """Returns the keys of held messages among some."""
+
     async def trace(self, key: int) -> MessageRecord | None:
         """Returns all rows of a message."""
 

@@ -10,6 +10,7 @@ from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted, duration
+from heliograph.domain.limits.gate import Holder, holder_of
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
 
@@ -24,6 +25,12 @@ _SAYS = {
 }
 
 _REFUNDED = " It was refunded."
+_HELD = {
+    Holder.ADMINISTRATOR: "It is held by an administrator. Release it (`heliograph queue release`).",
+    Holder.GUARD: "It is held: the pumping guard suspects fraud in the account's messages to such numbers. Release or "
+    "refund them (`heliograph guard list`).",
+    Holder.SUSPENDED: "It is held.",
+}
 _SUSPENDED = (
     " Its account is suspended: it waits until the account is resumed (`heliograph account resume`), and is refunded "
     "if its validity ends first."
@@ -44,6 +51,8 @@ def explain(
     cannot send now, or "". `suspended` is True if the account is suspended.
     """
     message = trace.message
+    if (holder := holder_of(trace.held)) is not None:
+        return _HELD[holder] + (_SUSPENDED if suspended else "")
     match state := State(message.state):
         case State.SCHEDULED:
             return "It waits for its time." + (_SUSPENDED if suspended else "")
@@ -118,13 +127,6 @@ def _open(
                 "operator's id of the message."
             )
         return "It was submitted: the operator accepted it. No receipt was requested, so this is its last known state."
-    if trace.on_hold:
-        return "It is held by an administrator. Release it (`heliograph queue release`)."
-    if trace.held:
-        return (
-            "It is held: the pumping guard suspects fraud in the account's messages to such numbers. Release or refund "
-            "them (`heliograph guard list`)."
-        )
     connector = message.connector if trace.queued is None else trace.queued[0]
     name = connectors.get(connector, "a removed connector")
     in_the_way = obstacle(connector)

@@ -28,6 +28,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import shown
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import NOT_FOUND, Fault
+from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import Delivery, ending_of
@@ -61,7 +62,7 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
     text = text.strip()
     parsed = ids.parse(text)
     if parsed is not None:
-        return SearchPage(await _judged(desk, await desk.store.messages.identified(*parsed, HITS), search))
+        return SearchPage(_judged(await desk.store.messages.identified(*parsed, HITS), search))
     number = number_in(text)
     hits: list[Hit] = []
     if text and search.before is None:
@@ -76,21 +77,19 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
 async def referenced(desk: Desk, reference: str, search: Search, limit: int) -> list[Hit]:
     """Returns up to `limit` messages of requests with this reference that fit the search by account, connector, error,
     sender, country, network and hold."""
-    return await _judged(desk, await desk.store.messages.referenced(reference, search.account, limit), search)
+    return _judged(await desk.store.messages.referenced(reference, search.account, limit), search)
 
 
-async def _judged(desk: Desk, hits: list[Hit], search: Search) -> list[Hit]:
-    """Returns the messages that fit the search, by all but account, state and times."""
-    fitting = [hit for hit in hits if fits(search, hit)]
-    if not search.held:
-        return fitting
-    traces = [await desk.store.messages.trace(hit.message.key) for hit in fitting]
-    return [hit for hit, trace in zip(fitting, traces, strict=True) if trace is not None and trace.held]
+def _judged(hits: list[Hit], search: Search) -> list[Hit]:
+    """Returns the messages that fit the search, by all but account and times, and by the status only if it is HELD."""
+    return [hit for hit in hits if fits(search, hit)]
 
 
 def fits(search: Search, hit: Hit) -> bool:
-    """Returns True if the message matches the connector, error, sender, country and network of the search."""
+    """Returns True if the message matches the hold, connector, error, sender, country and network of the search."""
     message = hit.message
+    if search.status is MessageStatus.HELD and hit.held is None:
+        return False
     if search.connector not in (None, message.connector):
         return False
     if search.sender and message.sender.lower() != search.sender.lower():
@@ -179,7 +178,9 @@ async def search(
     **others: Any,
 ) -> Page:
     """Returns messages, newest first. `others` are attributes of a `Search` by name."""
-    wanted = Search(number=number, status=status, held=held, before=after, limit=limit, **others)
+    if held and status not in (None, MessageStatus.HELD):
+        raise Invalid("held", f"a held message has the status {MessageStatus.HELD}; leave out status")
+    wanted = Search(number=number, status=MessageStatus.HELD if held else status, before=after, limit=limit, **others)
     if account:
         wanted.account = await account_id(desk.store, account)
     if connector:
@@ -203,7 +204,7 @@ async def show(desk: Desk, id: str) -> dict[str, Any]:
     return {
         **full_row(trace, {view.account.id: view.account.name}, view.connectors, view.events),
         "explanation": view.explanation,
-        "held": trace.held,
+        "held": holder_of(trace.held) or "",
         "extras": read_extras(trace.message.extras).described(),
         "now": decision_row(view.decision),
     }
@@ -235,9 +236,8 @@ def full_row(
     trace: MessageRecord, accounts: Mapping[int, str], connectors: Mapping[int, str], events: Sequence[Event]
 ) -> dict[str, Any]:
     """Returns the fields of a message with its text and history."""
-    delivery, code, _ = trace.final or (None, "", 0)
     return {
-        **row(Hit(trace.message, delivery, code, trace.submitted), accounts, connectors),
+        **row(trace.hit, accounts, connectors),
         "content": trace.message.content,
         "callback_url": trace.message.callback_url,
         "history": [
@@ -318,7 +318,7 @@ MESSAGES = Resource(
                 Field("sender", Text(), "Only messages with this sender ID, ignoring case.", ""),
                 Field("country", Text(), "Only messages to this country, for example DE.", ""),
                 Field("network", Text(), "Only messages to this network (MCCMNC), for example 26201.", ""),
-                Field("held", Flag(), "Only messages that the pumping guard holds.", False),
+                Field("held", Flag(), "Only held messages, as with the status `held`.", False),
                 Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its first digits.", ""),
                 Field("reference", Text(), "The reference of a request.", ""),
                 Field("start", Moment(), "Only messages from this time on, ISO 8601 with Z or an offset.", None),
@@ -348,7 +348,7 @@ MESSAGES = Resource(
                 "message find --account acme --status undelivered --limit 20",
                 "message find --connector op1 --error 'UNDELIV 011'",
                 "message find --sender ACME --country DE",
-                "message find --held                        # held by the pumping guard",
+                "message find --held                        # held by the guard, an administrator or a suspension",
             ),
         ),
         Operation(
@@ -359,7 +359,7 @@ MESSAGES = Resource(
             answers=(
                 *_FIELDS,
                 Field("explanation", Text(), "The reason of its present state, in a sentence or two."),
-                Field("held", Flag(), "Whether the pumping guard holds it."),
+                Field("held", Text(), "`administrator`, `guard`, `suspended`, or empty if nothing holds it."),
                 *_TEXTS,
                 Field("extras", Text(), "Fields of the submit_sm that the request set, in words; else empty."),
                 _HISTORY,

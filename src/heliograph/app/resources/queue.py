@@ -20,7 +20,7 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
 from heliograph.app.resources.fields import Credits, Duration, Field, Flag, Moment, Reference, Rows, Text, Whole
 from heliograph.domain.display import counted
-from heliograph.domain.limits.gate import OF_SUSPENDED
+from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message.ids import first_key_at, to_hex
 from heliograph.domain.numbers.country import country_of
 
@@ -76,11 +76,12 @@ async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
             if not wanted.fits(each.connector, each.account, each.head, each.network, each.oldest, 0):
                 continue
             place = each.connector, each.account, country_of(each.head), each.network
-            total = found.setdefault(place, [0, 0, each.oldest, 0])
+            total = found.setdefault(place, [0, 0, 0, each.oldest, 0])
             total[0] += each.messages
             total[1] += each.held
-            total[2] = min(total[2], each.oldest)
-            total[3] += each.price
+            total[2] += each.on_hold
+            total[3] = min(total[3], each.oldest)
+            total[4] += each.price
     connectors, accounts = await desk.known_connectors(), await desk.account_names()
     rows = [
         {
@@ -90,10 +91,11 @@ async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
             "network": network,
             "messages": messages,
             "held": held,
+            "on_hold": on_hold,
             "oldest": oldest,
             "price": price,
         }
-        for (connector, account, country, network), (messages, held, oldest, price) in found.items()
+        for (connector, account, country, network), (messages, held, on_hold, oldest, price) in found.items()
     ]
     return sorted(rows, key=lambda row: (row["connector"], row["account"], row["country"], row["network"]))
 
@@ -121,21 +123,13 @@ async def messages(desk: Desk, after: str, limit: int, **filters: Any) -> dict[s
             "to": each.destination,
             "network": each.network,
             "time": each.time,
-            "held": _holder(each),
+            "held": holder_of(each.held) or "",
             "in_memory": bool(each.is_claimed),  # SQLite has 0 and 1
             "price": each.price,
         }
         for each in found
     ]
     return {"messages": shown, "cursor": None if key is None else str(key)}
-
-
-def _holder(row: WaitingRow) -> str:
-    if row.on_hold:
-        return "administrator"
-    if row.held is None:
-        return ""
-    return "suspended" if row.held == OF_SUSPENDED else "guard"
 
 
 async def move(desk: Desk, to: str, **filters: Any) -> dict[str, Any]:
@@ -345,7 +339,8 @@ QUEUE = Resource(
         Field("country", Text(), "The country of their destinations, such as DE; empty: none."),
         Field("network", Text(), "The network of their destinations (MCCMNC), such as 26201; empty: not known."),
         Field("messages", Whole(), "Messages that wait, with held messages."),
-        Field("held", Whole(), "Messages that an administrator holds."),
+        Field("held", Whole(), "Messages that are held, by an administrator, the pumping guard or a suspension."),
+        Field("on_hold", Whole(), "Messages that an administrator holds."),
         Field("oldest", Moment(), "The time since which the first of them waits."),
         Field("price", Credits(), "Credits charged for them.", title="Charged"),
     ),

@@ -63,8 +63,9 @@ class Browse:
             self._unanswered[account.id] = now
             raise
 
-    async def deliveries(self, messages: Page) -> dict[int, tuple[Delivery, str, int]]:
-        """Returns the ends of ended messages, by key: state, the operator's code, time (ms)."""
+    async def deliveries(self, messages: Page) -> dict[int, tuple[Delivery | None, str, int]]:
+        """Returns the ends of ended messages, by key: state, the operator's code, time (ms). The state of a held
+        message is None."""
         return await self._customers.deliveries([message.key for message in messages])
 
     async def trace(self, view: AccountView, key: int, tail: int) -> MessageRecord:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from heliograph.app.admin.diagnose import Leftovers
     from heliograph.app.configuration import Connector
     from heliograph.app.ports import ConnectorReport
+    from heliograph.domain.limits.gate import Holder
 
 OLD_MS = 60_000
 """Milliseconds. A message that is due for longer than this is reported."""
@@ -41,6 +42,7 @@ def leftovers(connectors: "Iterable[Connector]", left: "Leftovers", now: int) ->
     found = [
         *_late(names, left.due, left.links, now),
         *_deferred(names, left.backlog.deferred),
+        *_held(left.backlog.held),
         *_unknown(left.unknown),
         *_orphans(left.backlog.orphans),
         *_callbacks(left.backlog.owed, left.backlog.ended),
@@ -90,6 +92,21 @@ def _deferred(connectors: "dict[int, Connector]", deferred: dict[int, int]) -> I
             "They are retried automatically. The reason is in the log (smpp.put_off), and in "
             f"heliograph connector show {name}",
         )
+
+
+def _held(held: "dict[Holder, int]") -> Iterator[Finding]:
+    advice = {
+        "administrator": "heliograph queue list shows them; heliograph queue release sends them",
+        "guard": "heliograph guard list shows the reason; heliograph guard release or refund decides",
+        "suspended": "heliograph account resume NAME sends them",
+    }
+    by = {
+        "administrator": "an administrator holds",
+        "guard": "the pumping guard holds",
+        "suspended": "the suspension of accounts holds",
+    }
+    for reason, count in held.items():
+        yield Finding("held", "note", f"{by[reason]} {counted(count, 'message')}", advice[reason])
 
 
 def _unknown(count: int) -> Iterator[Finding]:

@@ -251,8 +251,8 @@ def _waiting(now: dict[str, Any]) -> str:
     return (
         f"queue {_plain(now['waiting'])} in total ({_plain(now['waiting_in_memory'])} in memory, "
         f"{_plain(now['waiting_in_store'])} in the store; oldest {f'{oldest:,.0f} s' if oldest else '-'})   "
-        f"scheduled {_plain(now['scheduled'])}   receipts awaited {_plain(now['receipts_awaited'])}   "
-        f"unmatched receipts {_plain(now['unmatched_receipts'])}\n"
+        f"held {_plain(now['held'])}   scheduled {_plain(now['scheduled'])}   "
+        f"receipts awaited {_plain(now['receipts_awaited'])}   unmatched receipts {_plain(now['unmatched_receipts'])}\n"
         f"callbacks in the air {_plain(now['callbacks_in_the_air'])}   pending {_plain(now['callbacks_pending'])}   "
         f"failed {_plain(now['callbacks_failed'])}"
     )

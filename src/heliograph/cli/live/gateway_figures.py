@@ -130,6 +130,7 @@ def figures_between(before: MetricsSample, after: MetricsSample) -> dict[str, An
         for reason in after.label_values(_REFUSED, "reason")
         if reason != _REPLAYED and (number := rate(_REFUSED, {"reason": reason}))
     }
+    now["held"] = after.total("heliograph_held_messages", {})
     now |= {"waiting_in_memory": in_memory, "waiting": in_memory + (now["waiting_in_store"] or 0.0)}
     return {
         "version": next(iter(after.label_values("heliograph_build_info", "version")), ""),

@@ -25,20 +25,20 @@ from heliograph.domain.display import counted
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import in_words
 from heliograph.domain.message.state import KIND_NAMES, Kind, Trigger, before
-from heliograph.domain.message.status import MessageStatus, status_of
+from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.numbers.phone import mask_search
 
 PAGE = 50
 MOST_CANCELLED = 1_000
 """Messages that are cancelled at once."""
 
-NARROWING = ("connector", "error", "sender", "country", "network", "held", "direction")
+NARROWING = ("connector", "error", "sender", "country", "network", "direction")
 ASKED = ("q", "account", "status", "start", "end", *NARROWING, "live")
 """Fields of the form of a search; `NARROWING` stands behind *More filters*."""
 
 FROM_PHONES = "inbound"
 BOTH_WAYS = "both"
-OF_SENT = ("status", "held", "connector", "error", "sender", "country", "network")
+OF_SENT = ("status", "connector", "error", "sender", "country", "network")
 """Filters that messages from phones do not have."""
 
 
@@ -145,7 +145,6 @@ async def _search(request: PageRequest) -> Search:
         wanted.account = await account_id(request.desk.store, query["account"])
     if query.get("status") in tuple(MessageStatus):
         wanted.status = MessageStatus(query["status"])
-    wanted.held = query.get("held") == "yes"
     wanted.start = minute_of(query.get("start", ""), "start")
     end = minute_of(query.get("end", ""), "end")
     wanted.end = None if end is None else end + 59_999
@@ -178,8 +177,6 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     view = await messages.look(request.desk, request.path["id"])
     trace = view.trace
     message = trace.message
-    final = trace.final
-    status = status_of(message.state, None if final is None else final[0], submitted=trace.submitted)
     return request.page(
         "message.html",
         status=200 if problem is None else 409,
@@ -188,7 +185,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         happened=list(condense(view.events)),
         trace=trace,
         message=message,
-        message_status=status,
+        message_status=trace.hit.status,
         kind=KIND_NAMES[Kind(message.kind)],
         cancellable=message.state in before(Trigger.CANCEL),
         segments=_segments(request, view.trace, view.connectors),

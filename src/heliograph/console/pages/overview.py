@@ -89,6 +89,7 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         "in_lanes": sum(line.waiting for line in lines),
         "oldest": min((each for each in (backlog.oldest, *(line.oldest for line in lines)) if each), default=None),
         "deferred": sum(backlog.deferred.values()),
+        "held": sum(backlog.held.values()),
         "worries": worries(request, backlog, lines) + await _customers_worries(request, backlog),
     }
 

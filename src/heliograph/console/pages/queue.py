@@ -31,6 +31,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         more=max(0, len(found) - SHOWN),
         messages=sum(each["messages"] for each in found),
         held=sum(each["held"] for each in found),
+        on_hold=sum(each["on_hold"] for each in found),
         networks=any(each["network"] for each in found),
         meant=_words(given),
         connectors=sorted((await request.desk.known_connectors()).values()),

@@ -21,6 +21,9 @@ SHOWN = 8
 TOLD = 20
 """Different problems that are told."""
 
+SETTLES_MS = 10_000
+"""Milliseconds after its end for which the page of a list looks for held messages. The guard needs half of that."""
+
 LISTS = 8
 """Lists that the page shows, the latest ones."""
 
@@ -256,11 +259,18 @@ async def show_job(request: PageRequest) -> PageResponse:
     job = request.jobs.find(request.path["job"])
     if job is None:
         return request.page("send_list_earlier.html", job=await _earlier(request))
-    return request.page("send_list.html", job=job, told=TOLD)
+    return request.page("send_list.html", **await _facts(request, job))
 
 
 async def job_live(request: PageRequest) -> PageResponse:
-    return request.page("send_list_live.html", job=_job(request), told=TOLD)
+    return request.page("send_list_live.html", **await _facts(request, _job(request)))
+
+
+async def _facts(request: PageRequest, job: ListRun) -> dict[str, Any]:
+    """Returns the values of the page."""
+    held = len(await request.desk.store.messages.held(job.keys))
+    settled = job.ended is not None and request.now - job.ended > SETTLES_MS
+    return {"job": job, "told": TOLD, "held": held, "settled": settled}
 
 
 async def stop_job(request: PageRequest) -> PageResponse:
@@ -272,7 +282,8 @@ async def stop_job(request: PageRequest) -> PageResponse:
 
 async def result(request: PageRequest) -> PageResponse:
     job = request.jobs.find(request.path["job"]) or await _earlier(request)
-    return csv_file(f"messages-{job.id}.csv", b"".join(job.result()))
+    held = await request.desk.store.messages.held(job.keys) if isinstance(job, ListRun) else set()
+    return csv_file(f"messages-{job.id}.csv", b"".join(job.result(held)))
 
 
 PAGES = (

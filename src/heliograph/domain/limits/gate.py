@@ -95,6 +95,27 @@ OF_SUSPENDED and below any range."""
 FIRST_RANGE: Final = "0"
 """At most any range of numbers, and above the other reasons."""
 
+
+class Holder(StrEnum):
+    """Reason for which a message is held."""
+
+    ADMINISTRATOR = "administrator"
+    """An administrator holds it, maybe beside another reason."""
+    GUARD = "guard"
+    """The pumping guard holds its range of numbers."""
+    SUSPENDED = "suspended"
+    """Its account is suspended."""
+
+
+def holder_of(held: str | None) -> Holder | None:
+    """Returns the reason of a `held`, for example GUARD for `49170`; None if the message is not held."""
+    if held is None:
+        return None
+    if held.startswith(OF_ADMINISTRATOR):
+        return Holder.ADMINISTRATOR
+    return Holder.SUSPENDED if held == OF_SUSPENDED else Holder.GUARD
+
+
 MOST_SHOWN: Final = 20
 """Most numbers listed in a sentence."""
 

@@ -13,6 +13,8 @@ class MessageStatus(StrEnum):
     SCHEDULED = "scheduled"
     PENDING = "pending"
     """Accepted, but an operator does not have all parts yet: it waits for its connector, or for its turn."""
+    HELD = "held"
+    """Accepted, and held: by the pumping guard, by an administrator, or because its account is suspended."""
     SUBMITTED = "submitted"
     """Accepted by an operator, without a receipt so far. It stays so if no receipt was asked for."""
     DELIVERED = "delivered"
@@ -23,10 +25,12 @@ class MessageStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-def status_of(state: int, delivery: Delivery | None, *, submitted: bool) -> MessageStatus:
+def status_of(state: int, delivery: Delivery | None, *, submitted: bool, held: bool = False) -> MessageStatus:
     """Returns the status of a message in this state. `delivery`: its final state, if it has one. `submitted`: operators
-    accepted all of its parts.
+    accepted all of its parts. `held`: its row of the queue is held.
     """
+    if held:
+        return MessageStatus.HELD
     match known := State(state):
         case State.SCHEDULED:
             return MessageStatus.SCHEDULED
@@ -48,4 +52,4 @@ STATE_OF: dict[MessageStatus, State] = {
     for delivery in (None, *Delivery)
     for submitted in (False, True)
 }
-"""States by the status of their messages."""
+"""States by the status of their messages. Held messages are in any state that waits."""

@@ -88,8 +88,9 @@ class StoredCustomers(Operations):
         return None if message is None else (yield from record_of(message))
 
     @read
-    def deliveries(self, keys: Sequence[int]) -> Steps[dict[int, tuple[Delivery, str, int]]]:
-        return {key: (Delivery(state), err, at) for key, state, err, at in (yield Q.deliveries(keys=list(keys)))}
+    def deliveries(self, keys: Sequence[int]) -> Steps[dict[int, tuple[Delivery | None, str, int]]]:
+        rows = yield Q.deliveries(keys=list(keys))
+        return {key: (None if state is None else Delivery(state), err, at) for key, state, err, at in rows}
 
     @write
     def cancel(self, account: int, key: int, tail: int, now: int) -> Steps[list[Message]]:

@@ -27,7 +27,10 @@ MESSAGE_WIDTH = 20
 TAKEN = "(SELECT count(*) FROM sent AS s WHERE s.key = m.key AND s.status = 0)"
 """Number of a message's parts that operators took."""
 
-HIT_COLUMNS = f"{MESSAGE_COLUMNS}, f.state, f.err, {TAKEN}"
+HELD = "(SELECT q.held FROM queue AS q WHERE q.key = m.key)"
+"""The reason for which a message is held, or NULL."""
+
+HIT_COLUMNS = f"{MESSAGE_COLUMNS}, f.state, f.err, {TAKEN}, {HELD}"
 
 HOUR_MS = 3_600_000
 
@@ -48,6 +51,7 @@ COLUMNS = {
     "message": MESSAGE_COLUMNS,
     "hit": HIT_COLUMNS,
     "taken": TAKEN,
+    "held": HELD,
     "account": ", ".join(f'"{name}"' for name in _ACCOUNT),
     "account_columns": ", ".join(f'"{name}"' for name in _ACCOUNT[1:]),
     "account_values": ", ".join(f":{name}" for name in _ACCOUNT[1:]),

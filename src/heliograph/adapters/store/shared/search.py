@@ -34,8 +34,10 @@ RARE_COUNTRY: Final = 5_000
 
 _FINALS = {
     MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2, MessageStatus.SUBMITTED: 3, MessageStatus.PENDING: 4,
+    MessageStatus.SCHEDULED: 5,
 }  # fmt: skip
-"""Number of the condition on final and parts, by status: 1 DELIVRD, 2 another; none, and 3 all taken, 4 not all."""
+"""Number of the condition on final, parts and hold, by status: 1 DELIVRD, 2 another; none, and 3 all parts taken, 4 not
+all and not held; 5 not held."""
 
 
 class StoredMessages(Operations):
@@ -95,6 +97,10 @@ class StoredMessages(Operations):
         return [hit_of(row) for row in rows]
 
     @browse
+    def held(self, keys: Sequence[int]) -> Steps[set[int]]:
+        return {key for (key,) in (yield Q.held_of(keys=list(keys)))}
+
+    @browse
     def trace(self, key: int) -> Steps[MessageRecord | None]:
         found = yield from first(Q.hit(key=key))
         return None if found is None else (yield from record_of(hit_of(found).message))
@@ -151,7 +157,7 @@ def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> 
         "account": search.account,
         "from": 0 if search.start is None else search.start,
         "to": _LATEST[0] if search.end is None else search.end,
-        "state": None if search.status is None else STATE_OF[search.status],
+        "state": None if search.status is None else STATE_OF.get(search.status),
         "final": None if search.status is None else _FINALS.get(search.status),
         "connector": search.connector,
         "sender": search.sender.lower(),
@@ -174,7 +180,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     """
     time, key = _LATEST if search.before is None else search.before
     start = 0 if search.start is None else search.start
-    state = None if search.status is None else STATE_OF[search.status]
+    state = None if search.status is None else STATE_OF.get(search.status)
     if not search.by_acceptance:
         if search.end is not None and search.end < time:
             time, key = search.end, _LATEST[1]
@@ -186,7 +192,7 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     # messages of an account are searched by time of sending, and may have been accepted long before
     earliest = first_key_at(start) if search.account is None else 0
     by_content = search.connector is not None or bool(search.sender)
-    if search.held:
+    if search.status is MessageStatus.HELD:
         yield "held", earliest, time, key
     elif search.number:
         yield "by_key", max(earliest, indexed + 1), time, key

@@ -5,7 +5,6 @@ from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
 from heliograph.app.records import CallbackView, Hit, MessageRecord, Move
-from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.money.amounts import EntryKind
 
@@ -34,8 +33,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
         callback=callback,
         moves=[Move(*row) for row in moves],
         connectors=dict(connectors),
-        held=queued is not None and (queued[3] or "") > OF_ADMINISTRATOR,
-        on_hold=queued is not None and (queued[3] or "").startswith(OF_ADMINISTRATOR),
+        held=None if queued is None else queued[3],
         feedback=None if feedback is None else (bool(feedback[0]), feedback[1]),
     )
 
@@ -56,7 +54,7 @@ def callback_of(view: CallbackView) -> Steps[CallbackView | None]:
 
 
 def hit_of(row: Row) -> Hit:
-    """Reads HIT_COLUMNS: the message, state and err of its final, and how many of its parts operators took."""
-    state, err, taken = row[MESSAGE_WIDTH:]
+    """Reads HIT_COLUMNS: the message, state and err of its final, the number of parts that operators took, its hold."""
+    state, err, taken, held = row[MESSAGE_WIDTH:]
     message = message_of(row)
-    return Hit(message, None if state is None else Delivery(state), err or "", taken >= message.segments)
+    return Hit(message, None if state is None else Delivery(state), err or "", taken >= message.segments, held)

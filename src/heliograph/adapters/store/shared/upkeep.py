@@ -15,6 +15,7 @@ from heliograph.adapters.store.shared.steps import (
 )
 from heliograph.app.admin.ledger_checks import CHECKS, format_finding
 from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
+from heliograph.domain.limits.gate import Holder
 from heliograph.domain.message.ids import first_key_at, time_of
 
 SETTLED_MS = 30_000
@@ -78,6 +79,7 @@ class StoredUpkeep(Operations):
     def counts(self, now: int) -> Steps[BacklogCounts]:
         ((scheduled, waiting, oldest, awaiting, owed, ended, orphans),) = yield Q.counts(now=now, most=COUNTED)
         deferred = yield Q.deferred(now=now, most=COUNTED)
+        held = yield Q.held(most=COUNTED)
         return BacklogCounts(
             scheduled=scheduled,
             waiting=waiting,
@@ -87,6 +89,7 @@ class StoredUpkeep(Operations):
             owed=owed,
             ended=ended,
             orphans=orphans,
+            held={holder: count for holder, count in zip(Holder, held[0], strict=True) if count},
         )
 
     @listing

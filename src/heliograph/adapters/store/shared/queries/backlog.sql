@@ -4,7 +4,7 @@ SELECT max(key), count(*) FROM (SELECT key FROM queue WHERE key > :after ORDER B
 -- backlog_groups: Numbers of waiting messages in a stretch, by connector, account, first digits
 -- and network.
 SELECT
-    q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network, count(*),
+    q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network, count(*), count(q.held),
     count(CASE WHEN q.held >= {OF_ADMINISTRATOR} AND q.held < {FIRST_RANGE} THEN 1 END),
     min(m.time), CAST(sum(m.price) AS bigint)
 FROM queue AS q JOIN message AS m ON m.key = q.key

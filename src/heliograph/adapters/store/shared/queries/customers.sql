@@ -38,8 +38,9 @@ ORDER BY time, key LIMIT :limit OFFSET :index;
 SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
 ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
 
--- deliveries: The final states of messages.
-SELECT key, state, err, at FROM final WHERE key {among(keys)} AND state IS NOT NULL;
+-- deliveries: The final states of messages, and held messages without a state.
+SELECT key, state, err, at FROM final WHERE key {among(keys)} AND state IS NOT NULL
+UNION ALL SELECT key, NULL, '', 0 FROM queue WHERE key {among(keys)} AND held IS NOT NULL;
 
 -- message_key: The key, if there is such a message of the account.
 SELECT key FROM message WHERE key = :key AND account = :account AND tail = :tail;

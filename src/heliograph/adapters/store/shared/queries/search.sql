@@ -38,6 +38,9 @@ SELECT key, account, kind, amount, message, at, note FROM ledger WHERE message =
 -- queued_of: A message's row of the queue.
 SELECT connector, due, node IS NOT NULL, held FROM queue WHERE key = :key;
 
+-- held_of: The held messages among some.
+SELECT key FROM queue WHERE key {among(keys)} AND held IS NOT NULL;
+
 -- moves_of: The reschedulings of a message.
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 
@@ -102,9 +105,9 @@ WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.
 SELECT 0 AS time, key FROM final
 WHERE key >= :start AND key < :key AND state <> {Delivery.DELIVRD} ORDER BY key DESC;
 
--- rows_held: Messages that the pumping guard holds.
+-- rows_held: Held messages.
 SELECT 0 AS time, key FROM queue
-WHERE held > {OF_ADMINISTRATOR} AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
+WHERE held IS NOT NULL AND node IS NULL AND key >= :start AND key < :key ORDER BY key DESC;
 
 -- rows_of_account_listed: Messages of an account by time of sending. Each index of an account has a part of them.
 SELECT time, key FROM message

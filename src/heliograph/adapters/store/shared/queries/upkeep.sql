@@ -40,8 +40,17 @@ SELECT
 
 -- deferred: Count of deferred messages by connector.
 SELECT connector, count(*) FROM (
-    SELECT connector FROM queue WHERE {put_off} AND node IS NULL AND due > :now LIMIT :most
+    SELECT connector FROM queue WHERE {put_off} AND node IS NULL AND held IS NULL AND due > :now LIMIT :most
 ) AS later GROUP BY connector;
+
+-- held: Counts of held messages, each up to a limit: by an administrator, by the pumping
+-- guard, of suspended accounts.
+SELECT
+    (SELECT count(*) FROM (
+        SELECT 1 FROM queue WHERE held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE} AND node IS NULL LIMIT :most
+    ) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM queue WHERE held >= {FIRST_RANGE} AND node IS NULL LIMIT :most) AS counted),
+    (SELECT count(*) FROM (SELECT 1 FROM queue WHERE held = {OF_SUSPENDED} AND node IS NULL LIMIT :most) AS counted);
 
 -- ended_unknown: Number of messages from a key on that ended as UNKNOWN. The first condition on the state selects the
 -- index.

@@ -23,7 +23,8 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        WHEN 1 THEN f.state = {Delivery.DELIVRD}
        WHEN 2 THEN f.state <> {Delivery.DELIVRD}
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
-       ELSE f.state IS NULL AND {taken} < m.segments END)
+       WHEN 4 THEN f.state IS NULL AND {taken} < m.segments AND {held} IS NULL
+       ELSE {held} IS NULL END)
   AND (:connector IS NULL OR m.connector = :connector)
   AND (:sender = '' OR lower(m.sender) = :sender)
   AND (:network = '' OR m.network = :network)
