@@ -139,9 +139,10 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
-peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
+peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
+	$(call debian,command -v cc >/dev/null,gcc libc6-dev,the tests of compiled modules)
 	$(call debian,command -v javac >/dev/null,default-jdk-headless,the generators of clients and samples in Java)
 	$(call debian,command -v go >/dev/null,golang-go,the generated client for Go)
 	$(call debian,command -v mcs >/dev/null && command -v mono >/dev/null,$(MONO),the generated client in C#)
