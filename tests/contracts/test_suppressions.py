@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import Account, Missing
-from heliograph.app.facts import Attempt, Facts, InboundMessage, Queueing, Submission, Verdict, Withdrawal
+from heliograph.app.facts import Attempt, Facts, InboundMessage, Queueing, Resend, Submission, Verdict, Withdrawal
 from heliograph.app.ports import Store
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
@@ -319,6 +319,22 @@ async def test_a_suppression_is_lifted_by_hand(store: Store, given: Given, accou
     await given.sent(account.id, destination=PHONE)
     with pytest.raises(Missing):
         await store.suppressions.lift(account.id, PHONE)
+
+
+async def test_a_message_that_an_operator_took_and_did_not_deliver_is_not_refunded_by_an_opt_out(
+    store: Store, given: Given, account: Account, stop: Stop
+) -> None:
+    message = await given.sent(account.id, destination=PHONE, wants_receipt=True)
+    took = Submission(account.id, message.key, 0, 1, "a", 0, START)
+    again = Resend(
+        account.id, message.key, 1, 2, Delivery.UNDELIV, "011", message.time, message.expires, START + 9, message
+    )
+    await store.commits.record(Facts(submissions=[took], resends=[again]))
+    before = await store.customers.balance(account.id)
+    await stop(store, given, account.id)
+    assert await store.customers.balance(account.id) == before
+    (claimed,) = await store.queue.claim(2, 10, START + HOUR, NODE)
+    assert (claimed.message.key, claimed.suppressed, claimed.resent) == (message.key, True, True)
 
 
 # --- lists

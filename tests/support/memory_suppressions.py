@@ -41,6 +41,7 @@ def suppress(place: MemoryState, account: int, number: str, at: int, source: str
         if (rows.messages[key].account, rows.messages[key].destination) == (account, number)
         and row.node is None
         and is_whole(place, key)
+        and not any(each.key == key and each.status == 0 for each in rows.attempts)
     ]
     withdraw_waiting(place, waiting, at)
     return True

@@ -274,3 +274,14 @@ async def test_an_open_breaker_lets_single_messages_through(house: House) -> Non
     (test,) = await house.written(1)
     house.answer(1, test, TAKEN)
     assert len(await house.written(1)) > 1
+
+
+async def test_a_message_that_an_operator_took_is_not_refunded_when_its_phone_opts_out(house: House) -> None:
+    message = house.message()
+    house.carriers[1].capacity = 0
+    await house.commit(message)
+    next(house.lane(1).items()).resent = True
+    house.dispatcher.withdraw(message.account, message.destination, message.key + 1)
+    (final,) = house.gathering.facts.finals
+    assert (final.state, final.failed, final.refund) == (Delivery.UNDELIV, False, 0)
+    assert house.lane(1).idle

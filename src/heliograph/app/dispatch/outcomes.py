@@ -5,7 +5,8 @@ answer, it fails, it goes back to the queue for a while, or another connector tr
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from heliograph.app.dispatch.failover import REFUSED, ReceiptFailover, Router, is_for_another, next_connector
 from heliograph.app.dispatch.lane import Lane
@@ -24,6 +25,8 @@ PUT_OFF_SHARE = 4
 
 LONGEST_PUT_OFF_MS = 300_000
 """Longest time, in milliseconds, until a deferred message is due again."""
+
+NO_REFUSALS: Final[Mapping[int, Refusal]] = {}
 
 Finish = Callable[[Message, MessageEnd], None]
 
@@ -127,18 +130,10 @@ class PartOutcomes:
             for segment, refusal in refusals.items():
                 self._end_refused(lane, item, segment, refusal)
             return
-        message, now = item.message, self._clock.now()
-        for segment, refusal in refusals.items():
-            if isinstance(refusal.outcome, Refused):  # others are among the attempts already
-                status = refusal.outcome.status
-                self.gathering.facts.attempts.append(
-                    Attempt(message.account, message.key, segment, lane.connector, status, now)
-                )
         if item.to_send:
             lane.drop(item)
         item.to_send = list(range(item.open))
-        item.doubtful.clear()
-        self.fail_over(lane, item, connector, REFUSED)
+        self.fail_over(lane, item, connector, REFUSED, refusals)
 
     def _end_refused(self, lane: Lane, item: LaneItem, segment: int, refusal: Refusal) -> None:
         match refusal.outcome:
@@ -149,14 +144,20 @@ class PartOutcomes:
             case Unknown():
                 self._unanswered(lane, item, segment)
 
-    def fail_over(self, lane: Lane, item: LaneItem, connector: int, reason: str) -> None:
+    def fail_over(
+        self, lane: Lane, item: LaneItem, connector: int, reason: str, refusals: Mapping[int, Refusal] = NO_REFUSALS
+    ) -> None:
         """Gives a message to the next candidate, because its operator refused it or cannot take it. An operator that
         may have a part of it, which `failover_unknown` allows, counts among the operators that tried it."""
         self.failovers[lane.connector, reason] += 1
         message, now = item.message, self._clock.now()
+        statuses = dict.fromkeys(sorted(item.doubtful.difference(refusals)), NO_ANSWER)
+        for segment, refusal in refusals.items():
+            if isinstance(refusal.outcome, Refused):  # others are among the attempts already
+                statuses[segment] = refusal.outcome.status
         self.gathering.facts.attempts += [
-            Attempt(message.account, message.key, segment, lane.connector, NO_ANSWER, now)
-            for segment in sorted(item.doubtful)
+            Attempt(message.account, message.key, segment, lane.connector, status, now)
+            for segment, status in statuses.items()
         ]
         item.doubtful.clear()
         self.move(lane, item, connector)
@@ -306,7 +307,11 @@ class PartOutcomes:
         self.gathering.wake()
 
     def withdraw(self, lane: Lane, item: LaneItem, note: str = "opted out") -> None:
-        """Cancels and refunds a message of which nothing left. `note` is the reason in the ledger."""
+        """Cancels and refunds a message of which nothing left. `note` is the reason in the ledger. A message that an
+        earlier operator took ends as not delivered, without a refund."""
+        if item.resent:
+            self._fail(lane, item, Delivery.UNDELIV, NO_CODE)
+            return
         lane.forget(item)
         message = item.message
         self.gathering.facts.withdrawals.append(
