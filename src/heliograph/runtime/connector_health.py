@@ -16,6 +16,7 @@ from math import inf
 from typing import Final
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.failover import OVERLOADED
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Clock, ConnectorReport, Journal, Series
 from heliograph.app.ports.series import DAY_MS
@@ -72,7 +73,7 @@ class ConnectorHealth:
             return FAILING
         oldest = min(lane.oldest or inf, lane.oldest_row or inf)
         if policy.overflow_after_s and now - oldest > policy.overflow_after_s * 1000:
-            return f"overloaded: messages wait for more than {policy.overflow_after_s:g} s"
+            return f"{OVERLOADED}: messages wait for more than {policy.overflow_after_s:g} s"
         return ""
 
     def _tell(self, obstacles: dict[int, str]) -> None:

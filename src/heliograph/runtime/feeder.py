@@ -75,8 +75,13 @@ class Feeder:
             if connector not in live:
                 await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
-            elif not lane.closed and directory.obstacle(connector) and directory.has_others(connector):
-                more |= await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))
+            elif (
+                not lane.closed
+                and directory.obstacle(connector)
+                and directory.has_others(connector)
+                and await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))
+            ):
+                more = True
             elif not self._may_fill(lane):
                 lane.more = False
             elif await dispatcher.claims.refill(lane, queue, self._node):

@@ -193,3 +193,9 @@ async def test_routes(desk: Desk) -> None:
     assert {name: gone.details.get(name, "") for name in (*BIND, "window")} == {**BIND, "window": "10", "password": ""}
     assert (route.action, route.details) == ("route.remove", {"prefix": "44", "connector": "op2", "priority": "5"})
     assert low["id"] not in [route["id"] for route in await routes.find(desk)]
+
+
+async def test_failover_by_receipts_that_are_not_asked_for_is_only_doubted(desk: Desk) -> None:
+    options = {"failover_receipts": "UNDELIV", "receipts": "asked"}
+    (warning,) = (await connectors.add(desk, "op1", options=options, **BIND))["warnings"]
+    assert "failover_receipts" in warning

@@ -2,13 +2,15 @@
 
 import pytest
 
-from heliograph.app.connector_kind import FailoverPolicy
+from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.failover import OVERLOADED
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, Given
 from tests.support.use_case_fakes import LONG, Messages, NotedGathering, SetClock, SetRouter, accept_of, open_lanes
@@ -285,3 +287,47 @@ async def test_a_message_that_an_operator_took_is_not_refunded_when_its_phone_op
     (final,) = house.gathering.facts.finals
     assert (final.state, final.failed, final.refund) == (Delivery.UNDELIV, False, 0)
     assert house.lane(1).idle
+
+
+@pytest.mark.parametrize("others", [0, 2])
+async def test_answers_pause_a_lane_only_if_its_messages_stay_with_it(house: House, others: int) -> None:
+    house.router.found = house.router.found[: 1 + others]
+    await house.commit(*(house.message() for _ in range(9)))
+    for part in house.carriers[1].take():
+        house.answer(1, part, SYSERR)
+    window = house.lane(1).window
+    assert (window.paused_until > house.clock.monotonic()) is (others == 0)
+    assert not window.breaker.is_calm
+
+
+async def test_a_connector_is_chosen_again_for_a_message_that_waited_for_its_time(house: House) -> None:
+    message, soon = house.message(), house.message()
+    for each, wait_ms in ((message, 600_000), (soon, 30_000)):
+        accept = accept_of(each)
+        accept.scheduled, each.state, each.time = True, State.SCHEDULED, each.time + wait_ms
+        each.expires = each.time + 600_000
+        house.gathering.facts.accepts.append(accept)
+    await house.commit()
+    house.router.found = house.router.found[::-1]
+    house.clock.pass_ms(30_000)
+    assert [part.message.key for part in await house.written(1)] == [soon.key]
+    house.clock.pass_ms(570_000)
+    assert await house.written(1) == []
+    house.router.found = house.router.found[::-1]
+    assert [part.message.key for part in await house.written(3)] == [message.key], "it moves once"
+
+
+async def test_only_messages_that_waited_too_long_leave_an_overloaded_connector(house: House) -> None:
+    for carrier in house.carriers.values():
+        carrier.capacity = 0
+    lane = house.lane(1)
+    lane.policy = LanePolicy(failover=FailoverPolicy(overflow_after_s=30.0))
+    old, young = house.message(), house.message()
+    young.time += 5_000
+    await house.commit(old, young)
+    house.clock.pass_ms(31_000)
+    house.router.obstacles[1] = f"{OVERLOADED}: messages wait for more than 30 s"
+    house.dispatcher.divert()
+    facts = await house.commit()
+    assert [(each.key, each.connector) for each in facts.queueings] == [(old.key, 2)]
+    assert [item.message.key for item in lane.items()] == [young.key]

@@ -119,6 +119,12 @@ def _warnings(connector: Connector) -> list[str]:
         )
     if not connector.settings["system_id"]:
         warnings.append("the system_id is empty; most operators refuse such a bind")
+    dialect = read_settings(connector)[0].dialect
+    if dialect.failover_receipts and dialect.receipts != "always":
+        warnings.append(
+            "failover_receipts needs the receipts of all messages; with receipts=asked, messages without a wished "
+            "receipt never go to another operator for it"
+        )
     return warnings
 
 

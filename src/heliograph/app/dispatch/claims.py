@@ -20,15 +20,21 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
-from heliograph.app.dispatch.failover import PUT_BACK_MS, UNUSABLE, Router, next_connector
+from heliograph.app.dispatch.failover import PUT_BACK_MS, UNUSABLE, Router, leaving_from, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
 from heliograph.app.facts import Message, Queued, UntriedRow
 from heliograph.app.ports import Clock, Queue, Unavailable
 from heliograph.domain.limits.gate import PASS, Hold, Judgement, Policy, Refuse, judge
+from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
+
+CHOSEN_FOR_MS: Final = 60_000
+"""Milliseconds after acceptance for which the choice of a connector holds. Messages that wait longer are chosen a
+connector again when they are claimed: routes, costs and quality may have changed."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -98,8 +104,22 @@ class QueueClaims:
     def _refilled(self, lane: Lane, item: LaneItem) -> None:
         if lane.closed:
             self._outcomes.requeue(lane, item)
-        elif self.passes(lane, item):
+        elif not self.passes(lane, item):
+            return
+        elif (connector := self._chosen_anew(lane, item)) is not None:
+            self._outcomes.move(lane, item, connector)
+        else:
             self._resume(lane, item)
+
+    def _chosen_anew(self, lane: Lane, item: LaneItem) -> int | None:
+        """Returns the connector that is now the first choice for a message that was accepted a while ago, such as a
+        scheduled message, if it is another. Its next claim does not choose again, so that it moves once at most."""
+        if not item.preliminary or self._clock.now() - time_of(item.message.key) < CHOSEN_FOR_MS:
+            return None
+        if self._router.obstacle(lane.connector):
+            return None  # `divert` decides which messages leave a connector with an obstacle
+        connector = self._router.another(item.message, ())
+        return None if connector == lane.connector else connector
 
     def is_stopped(self, message: Message, connector: int) -> bool:
         """Returns whether the gate now holds or refuses a message, or its plan keeps it from the connector."""
@@ -161,18 +181,19 @@ class QueueClaims:
         """Claims due messages of a connector that cannot send, and gives them to another. Returns whether it found
         any. Messages without another candidate fill the lane, in their order, if it `fills`; the others are looked at
         again after PUT_BACK_MS."""
-        if await self._move_untried(lane, queue):
+        last = leaving_from(lane, self._router.obstacle(lane.connector), self._clock.now())
+        if await self._move_untried(lane, queue, last):
             return True
-        claimed = await queue.claim(lane.connector, SLOW_MESSAGES, self._clock.now(), node)
+        claimed = await queue.claim(lane.connector, SLOW_MESSAGES, last, node)
         await self._take_up(lane, claimed, partial(self._diverted, lane, fills=fills))
         return bool(claimed)
 
-    async def _move_untried(self, lane: Lane, queue: Queue) -> bool:
+    async def _move_untried(self, lane: Lane, queue: Queue, last: int) -> bool:
         """Moves rows that no operator has tried, by their keys: in a fifth of the time of a claim and a new row.
         Returns whether most of the oldest rows have moved, so that the others need no look yet."""
         if lane.policy.failover.most < 1:
             return False
-        rows = await queue.untried(lane.connector, SLOW_MESSAGES, self._clock.now())
+        rows = await queue.untried(lane.connector, SLOW_MESSAGES, last)
         instead: dict[int, list[UntriedRow]] = {}
         for row in rows:
             connector = self._router.another(row, {lane.connector})

@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from heliograph.app.dispatch.claims import PolicyOf, QueueClaims
-from heliograph.app.dispatch.failover import UNUSABLE, Router, next_connector
+from heliograph.app.dispatch.failover import UNUSABLE, Router, leaving_from, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
@@ -204,12 +204,16 @@ class Dispatcher:
     def divert(self) -> None:
         """Gives waiting messages of connectors that cannot send to another candidate, if they have one."""
         for lane in list(self.lanes.values()):
-            if not len(lane) or lane.closed or not self._router.obstacle(lane.connector):
+            obstacle = self._router.obstacle(lane.connector)
+            if not len(lane) or lane.closed or not obstacle:
                 continue
+            last = leaving_from(lane, obstacle, self._clock.now())
             found = {
                 item.message.key: connector
                 for item in lane.items()
-                if item.unsent and (connector := next_connector(lane, item, self._router)) is not None
+                if item.unsent
+                and item.message.time <= last
+                and (connector := next_connector(lane, item, self._router)) is not None
             }
             for item in lane.withdraw(partial(_is_among, found)):
                 self.outcomes.fail_over(lane, item, found[item.message.key], UNUSABLE)

@@ -42,6 +42,9 @@ REFUSED: Final = "refused"
 UNUSABLE: Final = "unusable"
 """Reason of a failover: the connector cannot send now."""
 
+OVERLOADED: Final = "overloaded"
+"""Beginning of the obstacle of a connector with messages that have waited for too long. It goes on sending."""
+
 
 class Router(Protocol):
     """The rules and the state of the connectors, as far as dispatch needs them."""
@@ -69,6 +72,12 @@ def is_for_another(outcome: Refused | Deferred | Unknown, policy: FailoverPolicy
     if isinstance(outcome, Refused) and outcome.status == NOT_SENT:
         return True
     return outcome.status in policy.statuses and not (isinstance(outcome, Deferred) and outcome.throttled)
+
+
+def leaving_from(lane: Lane, obstacle: str, now: int) -> int:
+    """Returns the time (ms) up to which messages were due that leave a lane with this obstacle: all, or if it is
+    overloaded only those that waited for too long, so that the operator keeps work at its pace."""
+    return now - int(lane.policy.failover.overflow_after_s * 1000) if obstacle.startswith(OVERLOADED) else now
 
 
 def is_free(item: LaneItem, policy: FailoverPolicy) -> bool:

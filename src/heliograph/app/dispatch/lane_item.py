@@ -31,6 +31,7 @@ class LaneItem:
         "message",
         "open",
         "paused",
+        "preliminary",
         "reference",
         "refusals",
         "resent",
@@ -68,6 +69,8 @@ class LaneItem:
         """Whether a long message is sent as a single part, number 0."""
         self.tried: frozenset[int] = NONE_TRIED
         """Connectors with operators that refused the message, so that another may try it."""
+        self.preliminary = False
+        """Whether the connector of its acceptance is looked at again, since none has tried it."""
         self.resent = False
         """Whether an operator took the message before and did not deliver it: it is not refunded."""
         self.refusals: dict[int, Refusal] | None = None
@@ -81,7 +84,7 @@ class LaneItem:
         item.taken = len(queued.taken)
         item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
         item.open = len(item.to_send)
-        item.tried, item.resent = queued.tried, queued.resent
+        item.tried, item.resent, item.preliminary = queued.tried, queued.resent, queued.preliminary
         if queued.attempted:
             item.doubtful = set(item.to_send)
         return item

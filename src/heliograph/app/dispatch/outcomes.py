@@ -99,7 +99,6 @@ class PartOutcomes:
                 lane.window.throttled(part, monotonic, outcome.pause)
             else:
                 facts.attempts.append(attempt)
-                lane.window.hold(monotonic, outcome.pause)
         elif isinstance(outcome, Unknown):
             facts.attempts.append(Attempt(message.account, message.key, part.segment, lane.connector, NO_ANSWER, now))
             item.tries += 1
@@ -117,6 +116,10 @@ class PartOutcomes:
         return for_another
 
     def _deferred(self, lane: Lane, item: LaneItem, segment: int, deferred: Deferred) -> None:
+        """Sends a part again later. Only such parts count for the pause of the lane: the parts of messages that go to
+        another operator come back to no lane, and the breaker counts them."""
+        if not deferred.throttled:
+            lane.window.hold(self._clock.monotonic(), deferred.pause)
         if deferred.throttled or item.away > 1 or item.to_send or item.paused:
             lane.take_back(item, segment)
         else:

@@ -72,7 +72,10 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     suppressed = yield Q.suppressed_among(keys=keys)
     tried, resent = yield from tried_among(keys)
     for queued in claimed:
-        connector = queued.message.connector = connectors[queued.message.key]
+        connector = connectors[queued.message.key]
+        is_first = queued.message.connector == connector and not (queued.attempted or queued.answered)
+        queued.preliminary = is_first and queued.message.key not in tried
+        queued.message.connector = connector
         if queued.message.key in tried:
             queued.tried = tried[queued.message.key] - {connector}
             queued.resent = queued.message.key in resent
