@@ -8,6 +8,7 @@ import pytest
 from heliograph.app.configuration import Account, Missing
 from heliograph.app.facts import Attempt, Facts, InboundMessage, Queueing, Resend, Submission, Verdict, Withdrawal
 from heliograph.app.ports import Store
+from heliograph.app.resources.explain import explain
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import State
@@ -98,6 +99,9 @@ async def test_of_several_the_others_go(
     assert [message.price for message in stored.messages] == [CREDIT, 0, CREDIT]
     delivery = await delivery_of(store, left_out.key)
     assert delivery == (Delivery.REJECTD, NO_CODE, given.now)
+    record = await store.messages.trace(left_out.key)
+    assert record is not None
+    assert "its recipient had opted out" in explain(record, {}, hex)
     claimed = await store.queue.claim(1, 10, time, NODE)
     assert left_out.key not in {queued.message.key for queued in claimed}
     assert await store.upkeep.audit() == []

@@ -238,6 +238,14 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert (await house.ask(token, "DELETE", f"/routes/{route.json['id']}")).status == 200
     decision = (await house.ask(token, "GET", "/decision", query=query)).json
     assert decision["price"] == "1"
+    await house.ask(token, "POST", "/accounts/acme/suppressions", {"numbers": ["491701234567"]})
+    decision = (await house.ask(token, "GET", "/decision", query=query)).json
+    assert decision["connector"] is None
+    assert decision["reasons"][0].startswith("The number is suppressed for acme since 20")
+    await house.ask(token, "PATCH", "/accounts/acme", {"prefixes": ["44"]})
+    decision = (await house.ask(token, "GET", "/decision", query=query)).json
+    assert "may send only to numbers that begin with 44" in decision["reasons"][0]
+    assert (await house.ask(token, "GET", "/decision", query="number=491701234567")).json["connector"] is not None
     assert fault(await house.ask(token, "DELETE", "/routes/x"))[:2] == (404, "07")
     assert fault(await house.ask(token, "GET", "/decision", query="number=12&account=acme")) == (400, "03", "number")
     assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")

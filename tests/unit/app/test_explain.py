@@ -10,6 +10,7 @@ from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.app.resources.explain import BlockedReasons, explain
+from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from tests.support.connectors import smpp_connector
@@ -21,7 +22,8 @@ NOW = 1_800_000_000_000
 def trace(state: State = State.SENT, **fields: Any) -> MessageRecord:
     message = Message(
         account=1, destination="491701234567", sender="Us", kind=0, content="Hi", segments=fields.pop("segments", 1),
-        price=1, time=0, expires=9, state=state, connector=1, wants_receipt=fields.pop("wants_receipt", True), key=7,
+        price=fields.pop("price", 1), time=0, expires=9, state=state, connector=1,
+        wants_receipt=fields.pop("wants_receipt", True), key=first_key_at(1),
     )  # fmt: skip
     values: dict[str, Any] = {
         "message": message, "submissions": [], "attempts": [], "receipts": [], "final": None, "entries": [],
@@ -44,7 +46,12 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             "The operator behind op1 refused it: ESME_11, 0xb. It was refunded.",
         ),
         (trace(State.FAILED, final=(Delivery.EXPIRED, "", 1)), "its validity ended while it waited"),
-        (trace(State.FAILED, final=(Delivery.REJECTD, "", 1)), "there was no longer a route for it. It was refund"),
+        (trace(State.FAILED, final=(Delivery.REJECTD, "", 2)), "there was no longer a route for it. It was refund"),
+        (
+            trace(State.FAILED, price=0, final=(Delivery.REJECTD, "", 1)),
+            "It was not sent: its recipient had opted out when it was accepted. It was not charged.",
+        ),
+        (trace(State.FAILED, price=0, final=(Delivery.REJECTD, "", 2)), "there was no longer a route for it."),
         (
             trace(State.FAILED, submissions=[taken(status=NOT_SENT)], final=(Delivery.REJECTD, "", 1)),
             "It was not sent: it cannot be written for the operator behind",

@@ -11,6 +11,7 @@ from heliograph.app.records import CallbackView, MessageRecord
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.limits.gate import Holder, holder_of
+from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery, err_of
 from heliograph.domain.message.state import State
 
@@ -59,6 +60,8 @@ def explain(
         case State.CANCELLED:
             return "It was cancelled before its time." + _REFUNDED
         case State.FAILED:
+            if _was_suppressed(trace):
+                return "It was not sent: its recipient had opted out when it was accepted. It was not charged."
             return _failed(trace, connectors, status_name) + _REFUNDED + _untold(trace.callback)
         case State.SENT:
             if trace.final is not None and trace.final[0] is not None:
@@ -67,6 +70,13 @@ def explain(
             return _open(trace, connectors, status_name, obstacle) + (_SUSPENDED if waits else "")
         case _:
             assert_never(state)
+
+
+def _was_suppressed(trace: MessageRecord) -> bool:
+    """Returns whether the message failed in the commit that accepted its request: its recipient was suppressed, and the
+    recipients beside it were not. Every later failure has an end after the key of the message."""
+    message, final = trace.message, trace.final
+    return final is not None and not message.price and final[2] <= time_of(message.key)
 
 
 def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Callable[[int], str]) -> str:

@@ -17,6 +17,7 @@ from heliograph.app.routing.explain import RouteDecision, explain
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.csv_lines import write_rows
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
@@ -153,7 +154,21 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     ported = desk.ported()
     if ported is not None and (unknown := ported.unknown([number])):
         await ported.ask(unknown)
-    return explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, ported)
+    decision = explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, ported)
+    if not account:
+        return decision
+    if owner.prefixes and not number.startswith(owner.prefixes):
+        allowed = ", ".join(owner.prefixes)
+        return _refused(decision, f"{account} may send only to numbers that begin with {allowed} (`prefixes`)")
+    suppression = await desk.store.suppressions.find(owner.id, number)
+    if suppression is not None:
+        since = format_utc(suppression.since)[:10]
+        return _refused(decision, f"The number is suppressed for {account} since {since}, by {suppression.source}")
+    return decision
+
+
+def _refused(decision: RouteDecision, reason: str) -> RouteDecision:
+    return replace(decision, connector=None, reasons=[f"{reason}: a message to it is refused.", *decision.reasons])
 
 
 async def _obstacles(desk: Desk) -> Obstacles:
