@@ -63,6 +63,8 @@ class FailoverMachine(RuleBasedStateMachine):
         """Connectors that parts of a message were written to, in order."""
         self.holders: dict[int, set[int]] = {}
         """Connectors whose operators have a part of a message, or may have one."""
+        self.doubtful: set[tuple[int, int]] = set()
+        """Messages and connectors with a part that may be with the operator a second time."""
         self.accepted: list[Message] = []
         self.taken: dict[tuple[int, str], tuple[Message, int]] = {}
         """Messages with the number of segments, by connector and operator's id of a part."""
@@ -160,6 +162,8 @@ class FailoverMachine(RuleBasedStateMachine):
             self.taken[lane.connector, outcome.operator_id] = part.message, part.segment
         if isinstance(outcome, Accepted | Unknown):
             self.holders.setdefault(part.message.key, set()).add(lane.connector)
+        if isinstance(outcome, Unknown):
+            self.doubtful.add((part.message.key, lane.connector))
         self.dispatcher.outcomes.on_outcome(lane, part, outcome)
 
     @rule(connector=st.sampled_from(CONNECTORS))
@@ -200,11 +204,14 @@ class FailoverMachine(RuleBasedStateMachine):
         """Parts under way may have reached their operators."""
         for lane, part in self.on_the_wire:
             self.holders.setdefault(part.message.key, set()).add(lane.connector)
+            self.doubtful.add((part.message.key, lane.connector))
         self.accepted = [each for each in self.accepted if each.key in self.store._place.rows.messages]
         self.begin_life()
 
     def did_not_deliver(self, key: int, connector: int) -> bool:
-        """Whether the operator took all parts of a message, and reported each of them as undelivered."""
+        """Whether the operator took all parts of a message, each once, and reported each of them as undelivered."""
+        if (key, connector) in self.doubtful:
+            return False
         names = [name for name, (message, _) in self.taken.items() if name[0] == connector and message.key == key]
         segments = {self.taken[name][1] for name in names}
         return (
