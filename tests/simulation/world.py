@@ -13,6 +13,7 @@ from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Price, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
 from heliograph.app.notice import KnownAccounts
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
@@ -388,6 +389,7 @@ class Simulation:
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
             opt_out_words=load_opt_out_words(),
+            answer_limits=AnswerLimits(AnswerTerms(replies_per_phone=0)),
             policy=KIND.policy,
             ways={Way.BIND: self._make_deliverer} if self.plan.esmes else {},
             retention=RetentionDays(*(seconds / 86_400 for seconds in self.plan.retain_s)),
