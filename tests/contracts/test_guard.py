@@ -8,8 +8,9 @@ import pytest
 from heliograph.app.configuration import Account, Missing, TrafficHold
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
-from heliograph.app.records import Search
-from heliograph.domain.limits.gate import OF_SUSPENDED, Holder
+from heliograph.app.ports.backlog import QueueAction
+from heliograph.app.records import MessageHold, Search
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR, OF_SUSPENDED, Holder
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures, range_of
 from heliograph.domain.message.state import State
 from heliograph.domain.message.status import MessageStatus
@@ -30,9 +31,8 @@ async def held(
     message = given.message(account.id, destination=destination, queued=True)
     await given.recorded(given.accept(message))
     held = range_of(destination) if held is None else held
-    await store.commits.record(
-        Facts(queueings=[Queueing(account.id, message.key, 1, message.time, message.expires, False, False, held)])
-    )
+    queueing = Queueing(account.id, message.key, 1, message.time, message.expires, False, False, held, given.now)
+    await store.commits.record(Facts(queueings=[queueing]))
     return message.key
 
 
@@ -192,6 +192,36 @@ async def test_what_waits_of_a_suspended_account_is_due_once_it_is_resumed(
     await store.accounts.update(other.id, {"suspended": False})
     assert await store.queue.resume(START, 10) == 1
     assert await due(store) == [others]
+
+
+async def test_a_hold_is_in_the_history_and_the_delay_counts_from_its_end(
+    store: Store, given: Given, account: Account
+) -> None:
+    await store.guard.hold(hold_of(account), 0)
+    guarded, suspended = await held(store, given, account), await held(store, given, account, held=OF_SUSPENDED)
+    await store.backlog.change(QueueAction.HOLD, [guarded], START + 1)
+
+    async def holds(key: int) -> list[MessageHold]:
+        trace = await store.messages.trace(key)
+        assert trace is not None
+        return trace.holds
+
+    await store.queue.resume(START + 5, 10)
+    assert await holds(suspended) == [MessageHold(given.now, START + 5, OF_SUSPENDED)]
+    begun = MessageHold(given.now, None, RANGE)
+    assert await holds(guarded) == [begun, MessageHold(START + 1, None, OF_ADMINISTRATOR)]
+    await store.backlog.change(QueueAction.RELEASE, [guarded], START + 6)
+    assert await holds(guarded) == [begun, MessageHold(START + 1, START + 6, OF_ADMINISTRATOR)]
+    await store.guard.release(account.id, RANGE, START + 7)
+    assert await store.guard.let_go(START + 7, 10) == 1
+    assert [hold.ended for hold in await holds(guarded)] == [START + 7, START + 6]
+    plain = await given.scheduled(account.id)
+    claimed = await store.queue.claim(1, 100, START + HOUR, NODE)
+    assert {each.message.key: each.message.released for each in claimed} == {
+        guarded: START + 7,
+        suspended: START + 5,
+        plain.key: 0,
+    }
 
 
 async def test_what_is_held_ends_with_its_validity(store: Store, given: Given, account: Account) -> None:

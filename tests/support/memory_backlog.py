@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder, WaitingGroup, WaitingRow
+from heliograph.app.records import MessageHold
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 from heliograph.domain.numbers.country import HEAD
-from tests.support.memory_rows import MemoryPart
+from tests.support.memory_rows import MemoryPart, end_holds
 from tests.support.memory_suppressions import is_whole, withdraw_waiting
 
 
@@ -64,8 +65,10 @@ class MemoryBacklog(MemoryPart):
                 row.connector, row.due = connector, min(row.due, max(rows.messages[key].time, 0))
             elif action is QueueAction.HOLD and not on_hold:
                 row.held = OF_ADMINISTRATOR + (row.held or "")
+                rows.message_holds.setdefault((key, now), MessageHold(now, None, OF_ADMINISTRATOR))
             elif action is QueueAction.RELEASE and on_hold:
                 row.held = (row.held or "")[1:] or None
+                end_holds(rows, [key], now, OF_ADMINISTRATOR)
         if action is QueueAction.CANCEL:
             withdraw_waiting(self._place, unsent, now, "cancelled in the queue")
         return len(unsent)

@@ -34,6 +34,7 @@ from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, StoreRejec
 from heliograph.app.records import (
     CallbackView,
     Feedback,
+    MessageHold,
     MessageRecord,
 )
 from heliograph.domain.limits.acceptance import Spender, judge
@@ -47,7 +48,7 @@ from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
 from tests.support.memory_reading import MemoryReading
 from tests.support.memory_retention import redacted
-from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows
+from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows, end_holds
 from tests.support.memory_series import owe_series
 from tests.support.memory_suppressions import is_whole, obey, withdraw
 
@@ -211,6 +212,8 @@ class MemoryCommits(MemoryReading):
         for each in facts.queueings:
             node = self._place.node if each.claimed else None
             rows.queue[each.key] = QueueRow(each.connector, each.due, each.expires, each.attempted, node, each.held)
+            if each.held is not None:
+                rows.message_holds.setdefault((each.key, each.since), MessageHold(each.since, None, each.held))
         for _, key in facts.sending:
             if key in rows.queue:
                 rows.queue[key].attempted = True
@@ -375,13 +378,14 @@ class MemoryQueue(MemoryReading):
     async def resume(self, now: int, limit: int) -> int:
         rows = self._open()
         free = [
-            row
+            key
             for key, row in sorted(rows.queue.items())
             if row.held == OF_SUSPENDED and row.node is None
             if not rows.accounts[rows.messages[key].account].suspended
         ][:limit]
-        for row in free:
-            row.due, row.held = now, None
+        for key in free:
+            rows.queue[key].due, rows.queue[key].held = now, None
+        end_holds(rows, free, now)
         return len(free)
 
     def _due(self, rows: Rows, connector: int, now: int) -> list[int]:
@@ -402,6 +406,8 @@ class MemoryQueue(MemoryReading):
             queued = self._queued(rows, key, rows.queue[key].attempted, queued=True)
             is_suppressed = (message.account, message.destination) in rows.suppressions
             queued.suppressed = is_suppressed and is_whole(self._place, key)
+            ends = [hold.ended for (of, _), hold in rows.message_holds.items() if of == key]
+            queued.message.released = max((each for each in ends if each is not None), default=0)
             claimed.append(queued)
         return claimed
 

@@ -7,7 +7,7 @@ from heliograph.app.configuration import Missing, TrafficHold
 from heliograph.app.ports import HeldTraffic
 from heliograph.domain.limits.gate import FIRST_RANGE, OF_ADMINISTRATOR
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
-from tests.support.memory_rows import MemoryPart
+from tests.support.memory_rows import MemoryPart, end_holds
 from tests.support.memory_suppressions import withdraw_waiting
 
 
@@ -87,6 +87,7 @@ class MemoryGuard(MemoryPart):
         ][:limit]
         for key in free:
             rows.queue[key].due, rows.queue[key].held = now, None
+        end_holds(rows, free, now)
         return len(free)
 
     async def forget(self, before: int, limit: int) -> int:

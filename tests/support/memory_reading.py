@@ -168,6 +168,7 @@ class MemoryReading(MemoryPart):
             ],
             queued=None if queued is None else (queued.connector, queued.due, queued.node is not None),
             callback=self._callback(rows, message),
+            holds=[replace(hold) for (of, _), hold in sorted(rows.message_holds.items()) if of == key],
             moves=[Move(each.at, each.was, each.time) for each in rows.moved if each.key == key],
             connectors={number: connector.name for number, connector in rows.connectors.items()},
             feedback=rows.feedback[key][:2] if key in rows.feedback else None,

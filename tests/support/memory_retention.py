@@ -216,6 +216,7 @@ def _drop(rows: Rows, key: int) -> None:
     rows.attempts = _not_of(rows.attempts, lambda row: row.key == key)
     rows.progress = _not_of(rows.progress, lambda row: row.key == key)
     rows.moved = _not_of(rows.moved, lambda row: row.key == key)
+    rows.message_holds = {of: hold for of, hold in rows.message_holds.items() if of[0] != key}
     rows.awaiting = {row for row in rows.awaiting if row[2] != key}
     rows.finals.pop(key, None)
     rows.feedback.pop(key, None)

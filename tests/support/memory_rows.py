@@ -1,6 +1,6 @@
 """The rows of the in-memory store, and the place where its parts find them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.configuration import (
@@ -38,6 +38,7 @@ from heliograph.app.records import (
     AuditHead,
     AuditLink,
     CustomerBind,
+    MessageHold,
     RefusalCount,
     RefusedRequest,
     SignInFailure,
@@ -179,6 +180,8 @@ class Rows:
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)
     queue: dict[int, QueueRow] = field(default_factory=dict)
     moved: list[Moved] = field(default_factory=list)
+    message_holds: dict[tuple[int, int], MessageHold] = field(default_factory=dict)
+    """Holds by message and beginning."""
     attempts: list[Attempt] = field(default_factory=list)
     sent: dict[tuple[int, int], Submission] = field(default_factory=dict)
     parts: dict[tuple[int, int], PartReceipt] = field(default_factory=dict)
@@ -241,6 +244,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "parts",
         "finals",
         "feedback",
+        "message_holds",
         "callbacks",
         "retries",
         "inbound",
@@ -323,3 +327,11 @@ class MemoryPart:
 
     def _open(self) -> Rows:
         return self._place.open()
+
+
+def end_holds(rows: Rows, keys: Iterable[int], now: int, why: str | None = None) -> None:
+    """Notes the end of the holds of messages, or of the holds for a reason alone."""
+    wanted = set(keys)
+    for (key, _), hold in rows.message_holds.items():
+        if key in wanted and hold.ended is None and why in (None, hold.why):
+            hold.ended = now

@@ -58,6 +58,8 @@ class Message:
     """MCCMNC of the destination's network on acceptance, such as `26201`; empty if it is not known."""
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
+    released: int = field(default=0, compare=False)
+    """When its last hold ended (ms); 0 if it was not held. In memory only: delays count from then on."""
 
 
 @dataclass(slots=True)
@@ -159,6 +161,8 @@ class Queueing:
     attempted: bool
     claimed: bool
     held: str | None = None
+    since: int = 0
+    """When the hold began (ms), if it is held."""
 
 
 MOST_PROGRESS = 20

@@ -352,6 +352,17 @@ class Move:
 
 
 @dataclass(slots=True)
+class MessageHold:
+    """A time for which a message was held (ms)."""
+
+    began: int
+    ended: int | None
+    """None before its release, and if the message ended while it was held."""
+    why: str
+    """The reason, as `gate.holder_of` reads it."""
+
+
+@dataclass(slots=True)
 class MessageRecord:
     """All rows of a message."""
 
@@ -370,6 +381,8 @@ class MessageRecord:
     """Set if the callback has a pending row, or has ended; a delivered callback has the end DELIVERED."""
     moves: list[Move] = field(default_factory=list)
     """New times that the message was given while it was scheduled, in the order of time."""
+    holds: list[MessageHold] = field(default_factory=list)
+    """Its holds, in the order of time."""
     connectors: dict[int, str] = field(default_factory=dict)
     """Names by id; removed connectors have no name."""
     held: str | None = None

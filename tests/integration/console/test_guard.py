@@ -97,6 +97,8 @@ async def test_a_customer_reads_that_a_message_is_held(house: AdminHouse) -> Non
     record = (await house.gateway.call("GET", path, query="delivery=true")).json
     assert record["Delivery"] == {"State": "HELD", "Err": "", "Done": None}
     assert "Delivery" not in (await house.gateway.call("GET", path)).json
+    events = (await house.gateway.call("GET", f"{path}/events")).json["events"]
+    assert [each["Detail"] for each in events if each["Event"] == "Held"] == ["for review"]
     page = (await house.gateway.call("GET", "/api/v1/messages", query="delivery=true")).json
     assert [each["Delivery"] for each in page["messages"]] == [record["Delivery"]]
 

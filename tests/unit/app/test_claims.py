@@ -6,6 +6,7 @@ import pytest
 
 from heliograph.app.dispatch.claims import QueueClaims
 from heliograph.app.facts import Outstanding, Queued
+from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.ports import Accepted
 from heliograph.domain.error import FORBIDDEN
 from heliograph.domain.limits.gate import (
@@ -19,6 +20,8 @@ from heliograph.domain.limits.gate import (
     compile_policy,
 )
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.series import Grain
+from heliograph.domain.sketch import quantile
 from tests.support.use_case_fakes import LONG, SetRouter
 from tests.unit.app.test_dispatch import NODE, Desk, QueueStore
 
@@ -64,6 +67,24 @@ async def test_what_is_held_goes_back_with_its_due_time_and_the_range_that_is_he
     assert (queueing.attempted, queueing.claimed) == (False, False)
     assert (facts.dequeued, facts.finals, desk.carrier.take()) == ([], [], [])
     assert desk.is_clean()
+
+
+async def test_the_delay_of_a_released_message_counts_from_its_release(desk: Desk) -> None:
+    one = desk.message()
+    one.released = desk.clock.now() - 40
+    one.time = one.released - 420_000
+    await judged(desk, lambda _, __: PASS).refill(desk.lane, QueueStore(Queued(one, False)).queue, NODE)
+    assert desk.lane.oldest == one.released
+    desk.commit()
+    (part,) = desk.carrier.take()
+    desk.answer(part, Accepted("a"))
+    facts = desk.commit()
+    (answer,) = facts.submissions
+    assert answer.waited + answer.took <= 40
+    counter = SeriesCounter()
+    counter.committed(facts, desk.clock.now(), 0.0)
+    delays = [cell.to_operator for cell in counter.take().widened(Grain.HOUR).values()]
+    assert [quantile(delay, 0.5) for delay in delays] == [pytest.approx(40, rel=0.1)]
 
 
 async def test_what_is_due_of_a_suspended_account_waits_until_it_is_resumed(desk: Desk) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from heliograph.app.records import CallbackView, MessageRecord
+from heliograph.app.records import CallbackView, MessageHold, MessageRecord
 from heliograph.app.resources.history import history
+from heliograph.domain.limits.gate import OF_ADMINISTRATOR, OF_SUSPENDED
 from tests.support.store import SECOND, START
 from tests.support.use_case_fakes import Messages, SetClock
 
@@ -37,6 +38,30 @@ def test_customers_are_not_told_why_a_receiver_could_not_be_reached(problem: str
     assert told.detail == UNREACHED
     (shown,) = [event for event in history(record(problem)) if event.event == "CallbackOwed"]
     assert problem in shown.detail, "who looks after the gateway is told"
+
+
+def test_holds_are_told_with_their_reason_to_administrators_alone() -> None:
+    message = Messages(SetClock())()
+    holds = [
+        MessageHold(START, START + SECOND, OF_SUSPENDED),
+        MessageHold(START + 2 * SECOND, None, "49170"),
+        MessageHold(START + 3 * SECOND, None, OF_ADMINISTRATOR),
+    ]
+    held = MessageRecord(message, [], [], [], None, [], None, None, holds=holds)
+    for_administrators = [each.detail for each in history(held) if each.event == "Held"]
+    assert for_administrators == [
+        "because the account is suspended",
+        "by the pumping guard, with the account's messages to 49170",
+        "by an administrator",
+    ]
+    told = [(each.at - START, each.event, each.detail) for each in history(held, for_customer=True)]
+    told = [each for each in told if each[1] in ("Held", "Released")]
+    assert told == [
+        (0, "Held", "for review"),
+        (SECOND, "Released", ""),
+        (2 * SECOND, "Held", "for review"),
+        (3 * SECOND, "Held", "for review"),
+    ]
 
 
 def test_customers_are_told_what_their_receiver_answered() -> None:

@@ -354,7 +354,8 @@ class Lane:
     def oldest(self) -> int | None:
         """Time (ms) at which the longest waiting message was due, about: only the first of each queue is compared."""
         queues = (self.front, self.fast, *self.queues.waiting())
-        return min((waiting[0].message.time for waiting in queues if waiting), default=None)
+        messages = (waiting[0].message for waiting in queues if waiting)
+        return min((each.released or each.time for each in messages), default=None)
 
     def forget(self, item: LaneItem) -> None:
         """Frees the concatenation reference of an item that ends or leaves the lane, and its share of the account's

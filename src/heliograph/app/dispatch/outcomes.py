@@ -65,7 +65,7 @@ class PartOutcomes:
             outcome = self._corrected(unknown, part.segment, outcome)
         now, monotonic = self._clock.now(), self._clock.monotonic()
         took = int((monotonic - part.written) * 1000)
-        waited = now - took - message.time
+        waited = now - took - (message.released or message.time)
         if isinstance(outcome, Accepted):
             lane.window.taken(part, monotonic)
             if not lane.window.breaker.is_calm:
@@ -252,7 +252,7 @@ class PartOutcomes:
         message = item.message
         now = self._clock.now()
         item.to_send = [segment]
-        age = now - message.time
+        age = now - (message.released or message.time)
         due = now + max(int(pause * 1000), min(age // PUT_OFF_SHARE, LONGEST_PUT_OFF_MS))
         self.put_off(lane, item, due)
 
@@ -371,8 +371,11 @@ class PartOutcomes:
     def put_off(self, lane: Lane, item: LaneItem, due: int, held: str | None = None) -> None:
         """Puts a message back into the queue until `due` (ms), or for as long as it is `held`. Others may pass it."""
         message = item.message
+        since = 0 if held is None else self._clock.now()
         self.gathering.facts.queueings.append(
-            Queueing(message.account, message.key, lane.connector, due, message.expires, item.attempted, False, held)
+            Queueing(
+                message.account, message.key, lane.connector, due, message.expires, item.attempted, False, held, since
+            )
         )
         self._hand_over(lane, item)
         lane.forget(item)

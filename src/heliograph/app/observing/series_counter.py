@@ -94,7 +94,7 @@ class SeriesCounter:
         self._sent.update(
             [
                 (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
-                 message.network, each.at - message.time, 0)
+                 message.network, each.at - (message.released or message.time), 0)
                 for each in submissions
                 if each.status == 0 == each.segment and (message := each.message) is not None
             ]

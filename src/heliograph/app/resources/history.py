@@ -8,6 +8,7 @@ from itertools import groupby
 from heliograph.app.facts import NOT_SENT, CallbackEnd, Submission
 from heliograph.app.records import MessageRecord
 from heliograph.domain.display import counted
+from heliograph.domain.limits.gate import Holder, holder_of
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery, in_words, is_final
 from heliograph.domain.money.amounts import EntryKind, format_credits
@@ -21,6 +22,13 @@ _CALLBACK_ENDS = {
     CallbackEnd.FAILED: "failed",
 }
 
+
+_HOLDERS = {
+    Holder.ADMINISTRATOR: "by an administrator",
+    Holder.GUARD: "by the pumping guard, with the account's messages to {}",
+    Holder.SUSPENDED: "because the account is suspended",
+    None: "",
+}
 
 _UNFIT = "it cannot be written for this operator"
 
@@ -62,6 +70,7 @@ def history(
     events = [
         *_acceptance(record),
         *_submission(record, name, status_name),
+        *_holds(record, for_customer=for_customer),
         *_end(record),
         *_callback(record, for_customer=for_customer),
         *_feedback(record),
@@ -80,6 +89,16 @@ def _acceptance(record: MessageRecord) -> list[Event]:
     if first > time_of(message.key):
         events.append(Event(at, "Scheduled", None, f"for {_utc(first)}"))
     return events + [Event(move.at, "Rescheduled", None, f"for {_utc(move.time)}") for move in record.moves]
+
+
+def _holds(record: MessageRecord, *, for_customer: bool) -> list[Event]:
+    events = []
+    for hold in record.holds:
+        why = "for review" if for_customer else _HOLDERS[holder_of(hold.why)].format(hold.why)
+        events.append(Event(hold.began, "Held", None, why))
+        if hold.ended is not None:
+            events.append(Event(hold.ended, "Released", None, ""))
+    return events
 
 
 def _submission(record: MessageRecord, name: Callable[[int], str], status_name: Callable[[int], str]) -> list[Event]:

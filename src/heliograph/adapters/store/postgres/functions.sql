@@ -339,9 +339,13 @@ END $$;
 -- Puts messages into the queue, or moves them in it. A row that is moved beyond its message's time counts as put off.
 CREATE OR REPLACE FUNCTION record_queueings(
     p_key bigint[], p_connector bigint[], p_due bigint[], p_expires bigint[], p_attempted boolean[], p_node bigint[],
-    p_held text[]
+    p_held text[], p_since bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    INSERT INTO message_hold (key, began, why)
+    SELECT q.key, q.since, q.held FROM unnest(p_key, p_since, p_held) AS q (key, since, held)
+    WHERE q.held IS NOT NULL ORDER BY q.key
+    ON CONFLICT DO NOTHING;
     INSERT INTO queue (key, account, phone, connector, due, expires, attempted, node, put_off, held)
     SELECT
         q.key, coalesce(m.account, 0), coalesce(m.destination, ''), q.connector, q.due, q.expires, q.attempted, q.node,
@@ -514,7 +518,7 @@ BEGIN
         DELETE FROM part_receipt WHERE key = p_key[i];
         PERFORM record_queueings(
             p_key[i : i], p_instead[i : i], p_due[i : i], p_expires[i : i], ARRAY[false], ARRAY[NULL::bigint],
-            ARRAY[NULL::text]
+            ARRAY[NULL::text], ARRAY[0::bigint]
         );
     END LOOP;
 END $$;

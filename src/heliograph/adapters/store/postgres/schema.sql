@@ -476,6 +476,15 @@ CREATE TABLE moved (
     PRIMARY KEY (key, at)
 );
 
+-- Times for which messages were held.
+CREATE TABLE message_hold (
+    key   bigint NOT NULL,
+    began bigint NOT NULL,
+    ended bigint,                              -- when it was released; NULL before, and if it ended while it was held
+    why   text NOT NULL,                       -- `held` of its row of the queue
+    PRIMARY KEY (key, began)
+);
+
 -- the events of messages
 
 -- Parts that an operator accepted, or finally refused.

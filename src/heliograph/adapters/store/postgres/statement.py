@@ -267,6 +267,7 @@ def _add_queueings(calls: FunctionCalls, queueings: list[Queueing], node: int) -
         *_columns(last, "key", "connector", "due", "expires", "attempted"),
         _holders(last, node),
         [each.held for each in last],
+        [each.since for each in last],
     )
 
 

@@ -41,9 +41,11 @@ class StoredBacklog(Operations):
             case QueueAction.MOVE:
                 yield Q.move_queued(keys=unsent, connector=connector)
             case QueueAction.HOLD:
+                yield Q.note_holds(keys=unsent, now=now)
                 yield Q.hold_queued(keys=unsent)
             case QueueAction.RELEASE:
                 yield Q.release_queued(keys=unsent)
+                yield Q.end_administrators_holds(keys=unsent, now=now)
             case QueueAction.CANCEL:
                 for owner in sorted({account for _, account in found}):
                     own = [key for key, account in found if account == owner]

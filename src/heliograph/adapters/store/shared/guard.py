@@ -88,8 +88,10 @@ class StoredGuard(Operations):
 
     @write
     def let_go(self, now: int, limit: int) -> Steps[int]:
-        rows = yield Q.let_go(now=now, limit=limit)
-        return len(rows)
+        keys = [key for (key,) in (yield Q.let_go(now=now, limit=limit))]
+        if keys:
+            yield Q.end_message_holds(keys=keys, now=now)
+        return len(keys)
 
     @write
     def forget(self, before: int, limit: int) -> Steps[int]:

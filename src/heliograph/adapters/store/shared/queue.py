@@ -50,6 +50,7 @@ class StoredQueue(Operations):
         if not keys:
             return 0
         yield Q.lock_queued(keys=keys)
+        yield Q.end_message_holds(keys=keys, now=now)
         return len((yield Q.resume_messages(keys=keys, now=now)))
 
     @write
@@ -71,7 +72,9 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     connectors = {key: connector for key, connector, _ in rows}
     suppressed = yield Q.suppressed_among(keys=keys)
     tried, resent = yield from tried_among(keys)
+    released: dict[int, int] = dict((yield Q.released_among(keys=keys)))
     for queued in claimed:
+        queued.message.released = released.get(queued.message.key, 0)
         connector = connectors[queued.message.key]
         is_first = queued.message.connector == connector and not (queued.attempted or queued.answered)
         queued.preliminary = is_first and queued.message.key not in tried

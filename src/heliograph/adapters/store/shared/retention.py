@@ -122,7 +122,7 @@ def _drop_messages(account: int, keys: list[int]) -> Steps[None]:
     yield Q.drop_callbacks(keys=notices)
     for drop in (
         Q.drop_sent, Q.drop_attempts, Q.drop_part_receipts, Q.drop_progress, Q.drop_feedback, Q.drop_awaiting,
-        Q.drop_moves,
+        Q.drop_moves, Q.drop_holds,
     ):  # fmt: skip
         yield drop(keys=keys)
     yield Q.drop_finals(keys=keys)

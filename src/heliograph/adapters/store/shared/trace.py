@@ -4,7 +4,7 @@ from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of
 from heliograph.adapters.store.shared.steps import Q, Row, Steps, first
 from heliograph.app.configuration import LedgerEntry
 from heliograph.app.facts import Attempt, CallbackEnd, Message, PartReceipt, Submission
-from heliograph.app.records import CallbackView, Hit, MessageRecord, Move
+from heliograph.app.records import CallbackView, Hit, MessageHold, MessageRecord, Move
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.money.amounts import EntryKind
 
@@ -20,6 +20,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
     feedback = yield from first(Q.feedback_of(key=key))
     queued = yield from first(Q.queued_of(key=key))
     moves = yield Q.moves_of(key=key)
+    holds = yield Q.holds_of(key=key)
     connectors = yield Q.connector_names()
     callback = yield from callback_of(CallbackView(key, message.tail, account, message.callback_url, 0, "", 0))
     return MessageRecord(
@@ -32,6 +33,7 @@ def record_of(message: Message) -> Steps[MessageRecord]:
         queued=None if queued is None else (queued[0], queued[1], bool(queued[2])),
         callback=callback,
         moves=[Move(*row) for row in moves],
+        holds=[MessageHold(*row) for row in holds],
         connectors=dict(connectors),
         held=None if queued is None else queued[3],
         feedback=None if feedback is None else (bool(feedback[0]), feedback[1]),

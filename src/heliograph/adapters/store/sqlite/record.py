@@ -67,6 +67,7 @@ _MOVE_QUEUE = Insert(
     coalesce((SELECT message.time < ? FROM message WHERE message.key = ?), 0)
     """,
 )
+_INSERT_HOLD = Insert("INSERT INTO message_hold (key, began, why)", 3, _ONCE)
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
@@ -369,6 +370,7 @@ def _suppressed_indexes(db: sqlite3.Connection, accept: Accept) -> list[int]:
 
 def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
     _MOVE_QUEUE(db, [_queue_row(each, node) for each in facts.queueings])
+    _INSERT_HOLD(db, [(each.key, each.since, each.held) for each in facts.queueings if each.held is not None])
     if facts.sending:
         db.execute(_ATTEMPTED, (many(key for _, key in facts.sending),))
     if facts.asking:

@@ -439,6 +439,15 @@ CREATE TABLE batch (
     dropped   INTEGER NOT NULL DEFAULT 0       -- cost of its messages that retention dropped
 ) STRICT;
 
+-- Times for which messages were held.
+CREATE TABLE message_hold (
+    key   INTEGER NOT NULL,
+    began INTEGER NOT NULL,
+    ended INTEGER,                             -- when it was released; NULL before, and if it ended while it was held
+    why   TEXT NOT NULL,                       -- `held` of its row of the queue
+    PRIMARY KEY (key, began)
+) STRICT, WITHOUT ROWID;
+
 -- Requests with a reference, with the data to repeat their answers.
 CREATE TABLE reference (
     account     INTEGER NOT NULL,

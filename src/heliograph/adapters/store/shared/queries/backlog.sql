@@ -30,6 +30,14 @@ UPDATE queue SET
     due = CASE WHEN put_off THEN (SELECT m.time FROM message AS m WHERE m.key = queue.key) ELSE due END
 WHERE key {among(keys)};
 
+-- note_holds: Notes that an administrator holds messages.
+INSERT INTO message_hold (key, began, why) SELECT key, :now, {OF_ADMINISTRATOR} FROM queue
+WHERE key {among(keys)} AND NOT coalesce(held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE}, {false})
+ON CONFLICT DO NOTHING;
+
+-- end_administrators_holds: Notes that an administrator released messages.
+UPDATE message_hold SET ended = :now WHERE key {among(keys)} AND ended IS NULL AND why = {OF_ADMINISTRATOR};
+
 -- hold_queued: Holds messages for an administrator, in front of the reason for which they wait already.
 UPDATE queue SET held = {OF_ADMINISTRATOR} || coalesce(held, '')
 WHERE key {among(keys)} AND NOT coalesce(held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE}, {false});

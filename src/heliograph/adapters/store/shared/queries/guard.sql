@@ -58,4 +58,4 @@ UPDATE queue SET due = :now, held = NULL WHERE node IS NULL AND held IS NOT NULL
         SELECT 1 FROM traffic_hold AS h
         WHERE h.account = q.account AND h.prefix = q.held {bytewise} AND h.ended IS NULL AND NOT h.observed
     ) LIMIT :limit
-) RETURNING 1;
+) RETURNING key;

@@ -12,6 +12,12 @@ FROM attempt WHERE key {among(keys)} GROUP BY key, connector;
 -- release_messages: Gives up a node's claims of messages.
 UPDATE queue SET node = NULL WHERE node = :node RETURNING 1;
 
+-- released_among: The times at which the last hold of some messages ended.
+SELECT key, max(ended) FROM message_hold WHERE key {among(keys)} AND ended IS NOT NULL GROUP BY key;
+
+-- end_message_holds: Notes the end of the holds of some messages.
+UPDATE message_hold SET ended = :now WHERE key {among(keys)} AND ended IS NULL;
+
 -- release_parts: Gives up a node's claims of parts of inbound messages.
 UPDATE inbound_part SET node = NULL WHERE node = :node RETURNING 1;
 

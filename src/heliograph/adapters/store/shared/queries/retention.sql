@@ -197,6 +197,9 @@ DELETE FROM awaiting WHERE key {among(keys)};
 -- drop_moves: Deletes the reschedulings of messages.
 DELETE FROM moved WHERE key {among(keys)};
 
+-- drop_holds: Deletes the holds of messages.
+DELETE FROM message_hold WHERE key {among(keys)};
+
 -- drop_finals: Deletes the ends of messages.
 DELETE FROM final WHERE key {among(keys)};
 

@@ -41,6 +41,9 @@ SELECT connector, due, node IS NOT NULL, held FROM queue WHERE key = :key;
 -- held_of: The held messages among some.
 SELECT key FROM queue WHERE key {among(keys)} AND held IS NOT NULL;
 
+-- holds_of: The holds of a message.
+SELECT began, ended, why FROM message_hold WHERE key = :key ORDER BY began;
+
 -- moves_of: The reschedulings of a message.
 SELECT at, was, time FROM moved WHERE key = :key ORDER BY at;
 
