@@ -83,7 +83,7 @@ def recipients_pasted(octets: bytes) -> None:
     assert len(set(table.columns)) == len(table.columns), table.columns
     for row in table.rows:
         assert len(row) == len(table.columns)
-        number = recipients.number_of(row[place])
+        number = phone.number_of(row[place])
         assert phone.is_destination(number) in (True, False)
         recipients.fill(text[:200], table.columns, row)
     recipients.columns_in(text)

@@ -1,18 +1,17 @@
 """Pasted or uploaded recipients: a list of numbers, or a table with columns."""
 
-import csv
 import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heliograph.domain.numbers import phone
+from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.domain.numbers.phone import is_destination, number_of
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
 NO_RECIPIENTS = "There are no recipients. Paste numbers, or a table with a column of numbers."
 
-_DELIMITERS = ";\t,|"
 _COLUMN = re.compile(r"\{([^{}\n]{1,64})\}")
 _LOOKS_LIKE_DIGITS = re.compile(r"[+(]?[0-9][0-9 ()./-]*").fullmatch
 _LOOKS_LIKE_A_NUMBER = re.compile(r"[+0-9][0-9 ()./-]{5,24}").fullmatch
@@ -50,17 +49,16 @@ def read(text: str) -> RecipientTable:
     words = [word.strip() for line in lines for word in re.split(r"[,;\t|]", line) if word.strip()]
     if words and all(_is_number(word) for word in words):
         return _bounded(RecipientTable(["number"], [[word] for word in words]))
-    delimiter = max(_DELIMITERS, key=lines[0].count)
-    if delimiter not in lines[0]:
+    bad: list[BadLine] = []
+    rows = CsvRows(io.StringIO(text), bad)
+    if not rows.is_separated:
         return _bounded(_headed([[line.strip()] for line in lines]))
-    try:
-        table = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    except csv.Error as problem:
-        raise Unreadable(f"The table cannot be read: {problem}.") from None
-    filled = [row for row in table if any(row)]
-    if not filled:
+    table = [[cell.strip() for cell in row] for _, row in rows]
+    if bad:
+        raise Unreadable(f"The table cannot be read: {bad[0]}.")
+    if not table:
         raise Unreadable(NO_RECIPIENTS)
-    return _bounded(_headed(filled))
+    return _bounded(_headed(table))
 
 
 def _headed(table: list[list[str]]) -> RecipientTable:
@@ -97,11 +95,5 @@ def fill(text: str, columns: Sequence[str], row: Sequence[str]) -> str:
     return _COLUMN.sub(lambda match: values.get(match[1], match[0]), text)
 
 
-def number_of(cell: str) -> str:
-    """Returns the number as the gateway takes it: `49170123` for `+49 170 123` and for `0049 (170) 123`."""
-    bare = re.sub(r"[ ()./\-\u00a0]", "", cell)
-    return bare.removeprefix("+") if bare.startswith("+") else bare.removeprefix("00")
-
-
 def _is_number(cell: str) -> bool:
-    return _LOOKS_LIKE_A_NUMBER(cell) is not None and phone.is_destination(number_of(cell))
+    return _LOOKS_LIKE_A_NUMBER(cell) is not None and is_destination(number_of(cell))

@@ -157,7 +157,7 @@ def test_a_file_with_bad_lines_is_not_imported_unless_they_are_left_out(run: Run
         "known": 0,
     }
     assert [each["line"] for each in answer(done)["skipped"]] == [3, 5]
-    assert done.stderr.startswith("line 3: The number must not contain spaces")
+    assert done.stderr.startswith("line 3: The number must not begin with 0")
 
 
 def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
@@ -188,6 +188,9 @@ def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_pat
     assert run("price", "list").stdout.splitlines()[2].split() == ["gold", "44", "0.06", "0", "2100-03-01"]
     again = answer(run("price", "import", "-", "--replace", "--json", input=exported))
     assert (again["same"], again["removed"]) == (2, 0)
+    other = run("price", "import", "-", "--json", input="country;prefix;price\nDE;49;0,05\n")
+    assert (answer(other)["added"], other.stderr) == (1, "Ignored: the column country.\n")
+    answer(run("price", "remove", "--prefix", "49", "--json"))
     bad = run("price", "import", "-", input="prefix,price\n33,1\nx,1\n33,2\n")
     assert bad.exit_code == 1
     assert bad.stderr.startswith("line 3: prefix: 'x' is not a prefix")

@@ -103,9 +103,11 @@ async def test_a_list_is_previewed_and_then_imported(house: AdminHouse, ada: Bro
 
 
 async def test_a_list_holds_from_its_date_on(house: AdminHouse, ada: Browser) -> None:
-    form = {"csv": "prefix;price\n49;0,07\n", "list_plan": "gold", "list_since": "2100-01-01", "confirmed": "yes"}
+    form = {"csv": "prefix;price\n49;0.0.7\n", "list_plan": "gold", "list_since": "2100-01-01", "confirmed": "yes"}
     assert (await ada.post("/prices/import", form)).status == 400
-    await ada.post("/prices/import", form | {"csv": "prefix;price\n49;0.07\n"})
+    form |= {"csv": "country;prefix;price\nDE;49;0,07\n"}
+    assert "Ignored: the column country." in text_of(await ada.post("/prices/import", form | {"confirmed": ""}))
+    await ada.post("/prices/import", form)
     (price,) = await gold(house)
     assert price["since"] == 4_102_444_800_000
 
@@ -161,9 +163,9 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
 async def test_a_list_of_routes_is_added_to_what_is_there(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "prefix,connector,priority\n,operator,0\n49,operator,\n44,operator,5\n"
+    text = "prefix,connector,priority,mcc\n,operator,0,\n49,operator,,262\n44,operator,5,\n"
     page = await ada.follow(await ada.post("/routing/routes/import", {"csv": text}))
-    assert "2 routes added, 1 there already." in text_of(page)
+    assert "2 routes added, 1 there already. Ignored: the column mcc." in text_of(page)
     entry = (await house.entries())[-1]
     assert (entry.action, entry.details) == ("route.import", {"routes": "3", "added": "2"})
     for bad, said in (
@@ -171,7 +173,7 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
         ("prefix,connector,priority\n49,operator,x\n", "is not a whole number"),
         ("prefix,connector\n49,operator\n49,operator\n", "line 2 has the same route"),
         ("prefix,to\n49,operator\n", "the heading must name the columns"),
-        ("prefix,connector,cost\n49,operator,1\n", "there is no column 'cost'"),
+        ("prefix,connector,acount\n49,operator,1\n", "do you mean account?"),
     ):
         answered = await ada.post("/routing/routes/import", {"csv": bad})
         assert answered.status == 400

@@ -22,6 +22,9 @@ def read(text: str) -> NumberList:
         '"Number";"Since"\n"4917012345678";"2026-01-01"\n"+447700900123";\n',
         "4917012345678\tAda\n447700900123\t\n",
         "'4917012345678'\n'447700900123'",
+        "+49 (0)170 123-45678\n0044 7700/900 123\n",
+        "phone\n4917012345678;Ada\n447700900123,Bob\n",
+        '4917012345678,"Ada\n447700900123,"B"o\n',
         "\ufeffMSISDN\r\n4917012345678,\r\n447700900123,\r\n",
     ],
 )
@@ -35,8 +38,8 @@ def test_every_bad_line_is_named() -> None:
     found = read("# a list\n4917012345678\n0170 12345678\n\nname\n12345\n447700900123\n")
     assert [each.line for each in found.bad] == [3, 5, 6]
     assert str(found.bad[0]) == (
-        "line 3: The number must not contain spaces or punctuation; give digits with the country code, such as "
-        "447700900123. It is '0170 12345678'."
+        "line 3: The number must not begin with 0; give digits with the country code, such as 447700900123. "
+        "It is '0170 12345678'."
     )
     assert list(found.batches(1)) == [[PHONES[0]], [PHONES[1]]]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.csv_rows import BadLine
 from heliograph.app.admin.price_table import PriceSheet, write
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import SINCE
@@ -38,6 +38,40 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert [each["prefix"] for each in table.prices] == ["49", "7"]
 
 
+def test_other_columns_are_ignored_and_named() -> None:
+    table = read("Country,prefix,price,Note,\nGermany,49,0.07,,\n")
+    assert (table.bad, table.ignored) == ([], ["Country", "Note"])
+    assert [(each["prefix"], each["price"]) for each in table.prices] == [("49", 70_000)]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_prices_may_have_a_decimal_comma_if_no_commas_separate(separator: str) -> None:
+    lines = ["", "country, or region|prefix|price|inbound", "A|43|12,50|0.01", '"B, C"|49|0,07|']
+    table = read("\n".join(lines).replace("|", separator))
+    assert table.bad == []
+    assert [each["price"] for each in table.prices] == [12_500_000, 70_000]
+    assert table.prices[0]["inbound"] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('prefix,price\n49,"0,07"\n', 2), ("prefix;price\n49;1.234,50\n", 2), ("prefix;price\n4,9;1\n", 2)],
+)
+def test_other_commas_are_no_decimal_commas(text: str, line: int) -> None:
+    assert [each.line for each in read(text).bad] == [line]
+
+
+def test_a_spreadsheet_may_name_its_separator() -> None:
+    table = read("\ufeffsep=;\r\nprefix;price\r\n49;0,07\r\nx;1\r\n")
+    assert [each["price"] for each in table.prices] == [70_000]
+    assert [each.line for each in table.bad] == [4]
+
+
+def test_a_wrong_quote_hides_no_other_row() -> None:
+    table = read('prefix,price\n"4"9,1\n44,2\n')
+    assert ([each.line for each in table.bad], [each["prefix"] for each in table.prices]) == ([2], ["44"])
+
+
 def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
     table = read("price,prefix,since\n0.07\n0.08,44\n")
     assert [str(each) for each in table.bad] == [str(BadLine(2, "the cell prefix is missing"))]
@@ -49,8 +83,8 @@ def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
     [
         ("", "the heading must name the columns prefix and price"),
         ("49,0.05\n", "the heading must name the columns prefix and price"),
-        ("prefix,price,colour\n49,1,red\n", "there is no column 'colour'; there are plan, prefix"),
-        ("prefix,price,price\n49,1,2\n", "there is two columns price"),
+        ("prefix,price,sinse\n49,1,2027-03-01\n", "there is no column 'sinse'; do you mean since?"),
+        ("prefix,price,price\n49,1,2\n", "there are two columns price"),
         ('prefix,price\n49,"1\n', "this is not valid CSV"),
     ],
 )

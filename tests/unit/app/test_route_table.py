@@ -32,7 +32,7 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    assert "there is two columns prefix" in str(read("prefix,connector,prefix\n49,one,44\n").bad[0])
+    assert "there are two columns prefix" in str(read("prefix,connector,prefix\n49,one,44\n").bad[0])
 
 
 def test_a_plan_that_looks_like_a_formula_survives() -> None:

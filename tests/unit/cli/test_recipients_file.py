@@ -95,3 +95,17 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
 
 def test_short_rows_have_empty_cells(tmp_path: Path) -> None:
     assert sent(RecipientsFile(write(tmp_path, "to,name\n447700900123\n"), DEFAULTS, "c"))[0]["content"] == "Hi "
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_a_file_is_read_as_any_list(tmp_path: Path, separator: str) -> None:
+    rows = [["to", "name"], ["+49 (0)170 1234567", "Ann"], ["0044-7700 900123", "Bo"]]
+    path = write(tmp_path, "\n".join(separator.join(row) for row in rows))
+    assert [(row["to"], row["content"]) for row in sent(RecipientsFile(path, DEFAULTS, "c"))] == [
+        ("491701234567", "Hi Ann"), ("447700900123", "Hi Bo"),
+    ]  # fmt: skip
+
+
+def test_a_cell_may_have_several_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, "to;name\n+49 170 1234567, 0044 7700 900123;Ann\n")
+    assert sent(RecipientsFile(path, DEFAULTS, "c"))[0]["to"] == "491701234567,447700900123"

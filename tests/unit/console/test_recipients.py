@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from heliograph.console import recipients
 from heliograph.console.recipients import RecipientTable, Unreadable
+from heliograph.domain.numbers.phone import number_of
 
 
 @pytest.mark.parametrize(
@@ -16,12 +17,13 @@ from heliograph.console.recipients import RecipientTable, Unreadable
         "+49 170 1234567;0043 1234567890",
         "491701234567\r\n\r\n431234567890\r\n",
         "+49 (170) 123-4567\t+43.1234567890",
+        "+49 (0)170 1234567\n0043 (0)1234567890",
     ],
 )
 def test_a_list_of_numbers_has_one_column(text: str) -> None:
     table = recipients.read(text)
     assert table.plain
-    assert [recipients.number_of(row[0]) for row in table.rows] == ["491701234567", "431234567890"]
+    assert [number_of(row[0]) for row in table.rows] == ["491701234567", "431234567890"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

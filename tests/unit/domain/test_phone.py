@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.numbers.phone import destination_problem, is_destination, mask, sender_problem
+from heliograph.domain.numbers.phone import destination_problem, is_destination, mask, number_of, sender_problem
 
 FULLWIDTH = "\N{FULLWIDTH DIGIT FOUR}" * 10
 ARABIC = "٤٤٧٧٠٠٩٠٠١٢٣"
@@ -88,3 +88,32 @@ def test_a_bad_sender_says_why(text: str, reason: str, msisdn_allowed: bool) -> 
 )
 def test_masks(number: str, shown: str) -> None:
     assert mask(number) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "491701234567", "+491701234567", "00491701234567", "+49 170 1234567", "0049-170-1234567", "+49 (0)170 1234567",
+        "0049 (0) 170/123 45 67", "49(0)1701234567", "+49.170.123.4567", "(+49) 170 1234567", "'+491701234567",
+        "+49\u00a0170\u202f1234567", "\u202a+49 170\u20111234567\u202c", "  +49 170 1234567\t",
+    ],
+)  # fmt: skip
+def test_a_number_is_read_as_people_write_it(text: str) -> None:
+    assert number_of(text) == "491701234567"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("+39 (0)6 6982 1234", "390669821234"),
+        ("(0)170 1234567", "01701234567"),
+        ("0170 1234567", "01701234567"),
+        ("+0049 170", "0049170"),
+        ("4901701234567", "4901701234567"),
+        ("4.91702E+11", "491702E+11"),
+        ("Ada", "Ada"),
+        ("", ""),
+    ],
+)
+def test_nothing_else_is_taken_from_a_number(text: str, number: str) -> None:
+    assert number_of(text) == number

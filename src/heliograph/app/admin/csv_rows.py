@@ -1,68 +1,156 @@
-"""Reads the rows of CSV tables of people and of other programs."""
+"""The reader of lists: CSV of people, spreadsheets and other programs.
+
+All lists are read by `CsvRows`: prices, costs, routes, networks, templates, recipients and phones. `NamedRows` is for
+lists with named columns.
+"""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
-from heliograph.app.admin.number_list import BadLine
 from heliograph.app.resources.desk import Invalid
-from heliograph.app.resources.fields import REQUIRED, Field
+from heliograph.app.resources.fields import REQUIRED, Credits, Field
 from heliograph.domain.csv_lines import plain
 
+SEPARATORS: Final = ";\t,|"
+"""The separators of cells. Of two that are equally frequent in a heading, the first counts."""
 
-def csv_rows(lines: Iterable[str], bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the non-empty rows with the number of their first line, for example `(2, ["49", "0.065"])`.
+_QUOTED = re.compile(r'"[^"]*"')
+_HINT = re.compile(r"sep=([;\t,|])\s*", re.IGNORECASE).fullmatch
+"""A spreadsheet's own line about its separator, above the heading."""
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+").fullmatch
+_LIKENESS: Final = 0.8
+"""A column that resembles a known name as much is a typing error: `acount`, but not `country`, for `account`."""
 
-    Cells are separated by comma, semicolon or tab; the heading decides. Stops at an unclosed quote, with a line in
-    `bad`.
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line of a list or table that cannot be used."""
+
+    line: int
+    """Counted from 1."""
+    problem: str
+    """A sentence for people, such as "the cell price is missing"."""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.problem}"
+
+
+class CsvRows:
+    """The non-empty rows of a list, each with the number of its first line: `(2, ["49", "0.065"])`.
+
+    Cells are separated by semicolon, tab, comma or `|`. The first line with text decides, or a line `sep=;` above it.
+    A row with a wrong quote is a line in `bad`.
     """
-    rest = iter(lines)
-    first = next(rest, "").removeprefix("\ufeff")
-    reader = csv.reader(chain((first,), rest), delimiter=max(",;\t", key=first.count), strict=True)
-    begins = 1
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as problem:
-            bad.append(BadLine(begins, f"this is not valid CSV: {problem}"))
-            return
-        if row is None:
-            return
-        if any(cell.strip() for cell in row):
-            yield begins, row
-        begins = reader.line_num + 1
+
+    def __init__(self, lines: Iterable[str], bad: list[BadLine]) -> None:
+        self._bad = bad
+        self._begins = 1
+        self._lines = iter(lines)
+        first = self._first_with_text().removeprefix("\ufeff")
+        hint = _HINT(first)
+        if hint is not None:
+            self._begins += 1
+            first = self._first_with_text()
+        bare = _QUOTED.sub("", first)
+        likeliest = max(SEPARATORS, key=bare.count)
+        self.is_separated = hint is not None or likeliest in bare
+        """False if the first line has a single cell."""
+        self.separator = hint[1] if hint is not None else likeliest if self.is_separated else ","
+        self._lines = chain((first,), self._lines)
+
+    def _first_with_text(self) -> str:
+        for line in self._lines:
+            if line.strip("\ufeff \t\r\n"):
+                return line
+            self._begins += 1
+        return ""
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        before = self._begins - 1
+        reader = csv.reader(self._lines, delimiter=self.separator, strict=True)
+        begins = self._begins
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as problem:
+                self._bad.append(BadLine(begins, f"this is not valid CSV: {problem}"))
+                row = []
+            if row is None:
+                return
+            if any(cell.strip() for cell in row):
+                yield begins, row
+            begins = before + reader.line_num + 1
 
 
-def named_rows(
-    lines: Iterable[str], columns: Sequence[str], required: Sequence[str], bad: list[BadLine]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields the rows below a heading, for example `(2, {"prefix": "49", "price": "0.065"})`.
+class NamedRows:
+    """The rows below a heading, for example `(2, {"prefix": "49", "price": "0.065"})`.
 
-    The number is that of the row's first line. The heading has names of `columns` in any order and case. `required`
-    cells are in each row; other cells may be missing at its end. A bad heading or row is a line in `bad`.
+    The number is that of the row's first line. The heading has names of `columns` in any order and case. `ignored` are
+    its other columns, for example `["country"]`. A bad heading or row is a line in `bad`.
     """
-    rows = csv_rows(lines, bad)
-    line, heading = next(rows, (1, []))
-    given = [cell.strip().lower() for cell in heading]
-    if not set(required) <= set(given):
-        bad.append(BadLine(line, f"the heading must name the columns {' and '.join(required)}"))
-        return
-    unknown = [each for each in given if each and each not in columns]
-    twice = sorted({each for each in given if each and given.count(each) > 1})
-    if unknown or twice:
-        what = f"no column {unknown[0][:40]!r}; there are" if unknown else f"two columns {twice[0]}; there may be"
-        bad.append(BadLine(line, f"there is {what} {', '.join(columns)}"))
-        return
-    for line, cells in rows:
-        row = {name: plain(cell.strip()) for name, cell in zip(given, cells, strict=False)}
-        missing = [name for name in required if name not in row]
-        if len(cells) > len(given):
-            bad.append(BadLine(line, f"it has {len(cells)} cells, but the heading has {len(given)}"))
-        elif missing:
-            bad.append(BadLine(line, f"the cell {missing[0]} is missing"))
-        else:
+
+    def __init__(
+        self,
+        lines: Iterable[str],
+        columns: Collection[str],
+        required: Sequence[Sequence[str]],
+        bad: list[BadLine],
+        decimals: Collection[str] = (),
+    ) -> None:
+        """`required`: each row has a cell of each group, for example `[("mccmnc", "prefix"), ("price",)]`. Other cells
+        may be missing at its end. `decimals`: columns that may have a decimal comma unless commas separate cells."""
+        self._bad = bad
+        self._required = required
+        self.ignored: list[str] = []
+        rows = CsvRows(lines, bad)
+        self._decimals = frozenset() if rows.separator == "," else frozenset(decimals)
+        self._rows = iter(rows)
+        line, heading = next(self._rows, (1, []))
+        self._names = [cell.strip().lower() for cell in heading]
+        problem = self._problem(columns)
+        if problem:
+            bad.append(BadLine(line, problem))
+            self._rows = iter(())
+        self.ignored = [cell.strip() for cell in heading if cell.strip() and cell.strip().lower() not in columns]
+
+    def _problem(self, columns: Collection[str]) -> str:
+        """Returns why the heading cannot be used; empty if it can."""
+        if not all(set(group) & set(self._names) for group in self._required):
+            needed = " and ".join(" or ".join(group) for group in self._required)
+            return f"the heading must name the columns {needed}"
+        twice = sorted({each for each in self._names if each in columns and self._names.count(each) > 1})
+        if twice:
+            return f"there are two columns {twice[0]}"
+        for name in self._names:
+            near = [] if name in columns else get_close_matches(name, columns, 1, _LIKENESS)
+            if near and near[0] not in self._names:
+                return f"there is no column {name[:40]!r}; do you mean {near[0]}?"
+        return ""
+
+    def __iter__(self) -> Iterator[tuple[int, dict[str, str]]]:
+        for line, cells in self._rows:
+            row = {name: plain(cell.strip()) for name, cell in zip(self._names, cells, strict=False)}
+            missing = [group for group in self._required if not any(name in row for name in group)]
+            if len(cells) > len(self._names):
+                self._bad.append(BadLine(line, f"it has {len(cells)} cells, but the heading has {len(self._names)}"))
+                continue
+            if missing:
+                self._bad.append(BadLine(line, f"the cell {' or '.join(missing[0])} is missing"))
+                continue
+            for name in self._decimals & row.keys():
+                if _DECIMAL_COMMA(row[name]) is not None:
+                    row[name] = row[name].replace(",", ".")
             yield line, row
+
+
+def ignored_columns(names: Sequence[str]) -> str:
+    """Returns the names of ignored columns for people: `the columns country, note`."""
+    return f"the column{'s' * (len(names) > 1)} {', '.join(name[:40] for name in names)}"
 
 
 def values_of(fields: Iterable[Field], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -77,7 +165,8 @@ def values_of(fields: Iterable[Field], texts: Mapping[str, str]) -> dict[str, An
 
 
 class Sheet:
-    """Things of a list, by the names of their fields, in its order. `bad` lines cannot be used."""
+    """Things of a list, by the names of their fields, in its order. `bad` lines cannot be used. `ignored` columns have
+    no meaning here."""
 
     def __init__(
         self, lines: Iterable[str], fields: Sequence[Field], required: Sequence[str], unique: Sequence[str], called: str
@@ -87,7 +176,10 @@ class Sheet:
         self.rows: list[dict[str, Any]] = []
         self.bad: list[BadLine] = []
         known: dict[tuple[Any, ...], int] = {}
-        for line, texts in named_rows(lines, [each.name for each in fields], required, self.bad):
+        decimals = [each.name for each in fields if isinstance(each.type, Credits)]
+        rows = NamedRows(lines, [each.name for each in fields], [(name,) for name in required], self.bad, decimals)
+        self.ignored = rows.ignored
+        for line, texts in rows:
             try:
                 row = values_of(fields, texts)
             except Invalid as problem:

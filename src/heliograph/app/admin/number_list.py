@@ -3,43 +3,31 @@
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from heliograph.app.admin.csv_rows import BadLine, CsvRows
 from heliograph.app.sending.fields import shown
 from heliograph.domain.message.suppression import parse_number
+from heliograph.domain.numbers.phone import number_of
 
 COMMENT = "#"
 
-_AFTER_CELL = re.compile(r"[,;\t]")
+_AFTER_CELL = re.compile(r"[,;\t|]")
 _DIGIT = re.compile(r"[0-9]").search
 
 
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line of a list or table that cannot be used."""
-
-    line: int
-    """Counted from 1."""
-    problem: str
-    """A sentence for people, such as "the cell price is missing"."""
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.problem}"
-
-
 class NumberList:
-    """The numbers of a list, in its order. A number needs only eight octets of memory.
+    """The numbers of a list, in its order, as people write them. A number needs only eight octets of memory.
 
     Empty lines and lines that begin with `#` are ignored. A heading is ignored too: the first other line, if its first
-    cell has no digit. Cells are separated by comma, semicolon or tab.
+    cell has no digit.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.bad: list[BadLine] = []
         self._numbers = array("Q")
         is_first = True
-        for line, text in enumerate(lines, 1):
-            cell = _first_cell(text)
+        for line, cells in CsvRows(map(_bare, lines), self.bad):
+            cell = _AFTER_CELL.split(cells[0], maxsplit=1)[0].strip()
             if not cell:
                 continue
             is_heading = is_first and _DIGIT(cell) is None
@@ -47,7 +35,7 @@ class NumberList:
             if is_heading:
                 continue
             try:
-                self._numbers.append(int(parse_number(cell)))
+                self._numbers.append(int(parse_number(number_of(cell))))
             except ValueError as problem:
                 self.bad.append(BadLine(line, f"{problem} It is {shown(cell)}."))
 
@@ -60,9 +48,6 @@ class NumberList:
             yield [str(number) for number in self._numbers[start : start + size]]
 
 
-def _first_cell(line: str) -> str:
-    """Returns the first cell of a line without quotes, or "" for a line that is ignored."""
-    text = line.removeprefix("\ufeff").strip()
-    if text.startswith(COMMENT):
-        return ""
-    return _AFTER_CELL.split(text, maxsplit=1)[0].strip().strip("\"'").strip()
+def _bare(line: str) -> str:
+    """Returns a line without comment and quotes. A quote that is never closed would hide all lines below it."""
+    return "\n" if line.lstrip("\ufeff \t").startswith(COMMENT) else line.replace('"', "")

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TextIO
 
-from heliograph.app.admin.csv_rows import named_rows
-from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.csv_rows import BadLine, NamedRows
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import NEW, PLAN, SINCE, format_since
 from heliograph.domain.csv_lines import write_rows
@@ -18,6 +17,7 @@ class PriceSheet:
     """The prices of a list.
 
     `prices`: the prices in the order of the list, by the names of their fields. `bad`: lines that cannot be used.
+    `ignored`: columns that are no field of a price.
     """
 
     def __init__(self, lines: Iterable[str], plan: str, since: str = "") -> None:
@@ -26,7 +26,9 @@ class PriceSheet:
         self.bad: list[BadLine] = []
         self._usual = {"plan": PLAN.read(plan), "since": SINCE.show(SINCE.read(since))}
         self._known: dict[tuple[str, str, int], int] = {}
-        for line, row in named_rows(lines, COLUMNS, ("prefix", "price"), self.bad):
+        rows = NamedRows(lines, COLUMNS, (("prefix",), ("price",)), self.bad, ("price", "inbound"))
+        self.ignored = rows.ignored
+        for line, row in rows:
             self._read(line, row)
 
     def _read(self, line: int, row: dict[str, str]) -> None:

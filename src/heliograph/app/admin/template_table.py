@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from heliograph.app.admin.csv_rows import csv_rows
-from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.csv_rows import BadLine, CsvRows
 from heliograph.app.resources.desk import MAX_NAME_CHARS, Invalid
 from heliograph.app.resources.templates import TEMPLATE
 
@@ -34,7 +33,7 @@ class TemplateTable:
     """The templates of a table, in the form of the admin API.
 
     `templates`: the templates that can be imported. `bad`: lines that cannot be used. `left_out`: lines with templates
-    that are not approved.
+    that are not approved. `ignored`: columns that are no part of a template.
     """
 
     def __init__(
@@ -46,9 +45,10 @@ class TemplateTable:
         self.left_out: list[BadLine] = []
         self._account, self._sender, self._tlvs = account, sender, dict(tlvs or {})
         self._names: dict[str, int] = {}
-        rows = csv_rows(lines, self.bad)
+        rows = iter(CsvRows(lines, self.bad))
         line, heading = next(rows, (1, []))
         columns = [_column(cell) for cell in heading]
+        self.ignored = [cell.strip() for name, cell in zip(columns, heading, strict=True) if cell.strip() and not name]
         if "text" not in columns or not {"name", "template"} & set(columns):
             needed = "a heading needs a column text (or content), and a column name or template id"
             self.bad.append(BadLine(line, f"this is not a heading of templates; {needed}"))

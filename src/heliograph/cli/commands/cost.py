@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from heliograph.app.resources.costs import COSTS, ROW
-from heliograph.cli.command import Failure, Invocation, examples, print_line
+from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import group_of, show
-from heliograph.domain.display import counted
 
-_SHOWN_PROBLEMS = 20
+if TYPE_CHECKING:
+    from heliograph.app.admin.csv_rows import BadLine
+
 _MICRO = Decimal("0.000001")
 
 NAMES: Final = {
@@ -42,20 +43,18 @@ def import_costs(
     """Sets the costs of a CSV file, all or none; - is standard input.
 
     The file is in UTF-8. Its heading has the columns mccmnc or prefix, and price_submit; optional are price_delivered,
-    currency and effective. For example:
+    currency and effective. Other columns are ignored and named. If semicolons or tabs separate cells, prices may have a
+    decimal comma, such as 0,0312. For example:
 
     \b
       mccmnc,price_submit,currency,effective
       26201,0.0312,EUR,2027-03-01
     """
-    from heliograph.cli.lists.reading import read_file
+    from heliograph.cli.lists.reading import read_file, refuse_bad
 
     rates = _rates(exchange)
-    rows, bad = read_file(file, lambda lines: _read(lines, rates))
-    for line in bad[:_SHOWN_PROBLEMS]:
-        print_line(line, err=True)
-    if bad:
-        raise Failure(f"{counted(len(bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
+    rows, bad, ignored = read_file(file, lambda lines: _read(lines, rates))
+    refuse_bad(bad, file, ignored)
     operation = COSTS.operation("import")
     given = {"connector": connector, "costs": rows, "replace": replace, "dry_run": dry_run}
     answer = invocation.ask(COSTS, operation.name, given)
@@ -73,16 +72,18 @@ def _rates(exchange: tuple[str, ...]) -> dict[str, Decimal]:
     return rates
 
 
-def _read(lines: Iterable[str], rates: dict[str, Decimal]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Returns the JSON values of the costs, and the lines that cannot be used."""
-    from heliograph.app.admin.csv_rows import named_rows, values_of
-    from heliograph.app.admin.number_list import BadLine
+def _read(lines: Iterable[str], rates: dict[str, Decimal]) -> tuple[list[dict[str, Any]], "list[BadLine]", list[str]]:
+    """Returns the JSON values of the costs, the lines that cannot be used, and the columns that are ignored."""
+    from heliograph.app.admin.csv_rows import BadLine, NamedRows, values_of
     from heliograph.app.resources.desk import Invalid
 
     bad: list[BadLine] = []
     rows: list[dict[str, Any]] = []
-    columns = [*(each.name for each in ROW), *NAMES, "currency", "name"]
-    for line, texts in named_rows(lines, columns, (), bad):
+    columns = [*(each.name for each in ROW), *NAMES, "currency"]
+    amounts = [name for name in columns if NAMES.get(name, name) in ("submitted", "delivered")]
+    required = (("mccmnc", "network", "prefix"), ("price_submit", "price", "submitted"))
+    table = NamedRows(lines, columns, required, bad, amounts)
+    for line, texts in table:
         named = {NAMES.get(name, name): text for name, text in texts.items() if text}
         currency = named.pop("currency", "").upper()
         if currency and currency not in rates:
@@ -99,4 +100,4 @@ def _read(lines: Iterable[str], rates: dict[str, Decimal]) -> tuple[list[dict[st
             bad.append(BadLine(line, str(problem)))
         else:
             rows.append({each.name: each.show(values[each.name]) for each in ROW})
-    return rows, [str(each) for each in bad]
+    return rows, bad, table.ignored

@@ -19,7 +19,8 @@ network = group_of(NETWORKS)
 def import_networks(invocation: Invocation, file: str, replace: bool) -> None:
     """Sets the prefixes of a CSV file, all or none; - is standard input.
 
-    The file is in UTF-8. Its heading has the columns prefix and mccmnc, and optionally name. For example:
+    The file is in UTF-8. Its heading has the columns prefix and mccmnc, and optionally name. Other
+    columns are ignored and named. For example:
 
     \b
       prefix,mccmnc,name
@@ -29,7 +30,7 @@ def import_networks(invocation: Invocation, file: str, replace: bool) -> None:
     from heliograph.cli.lists.reading import read_file, refuse_bad
 
     sheet = read_file(file, lambda lines: Sheet(lines, ROW, ("prefix", "mccmnc"), ("prefix",), "prefix"))
-    refuse_bad(sheet.bad, file)
+    refuse_bad(sheet.bad, file, sheet.ignored)
     if not sheet.rows:
         raise Failure(f"{file} has no prefixes.", "Nothing was imported.")
     changes = invocation.ask(NETWORKS, "import", {"networks": sheet.rows, "replace": replace})

@@ -29,8 +29,9 @@ price = group_of(PRICES)
 def import_prices(invocation: Invocation, file: str, plan: str, since: str, replace: bool, dry_run: bool) -> None:
     """Sets the prices of a CSV file, all or none; - is standard input.
 
-    The file is in UTF-8. Its heading has the columns prefix and price, and optionally plan, inbound and since. Cells
-    are separated by commas, semicolons or tabs. For example:
+    The file is in UTF-8. Its heading has the columns prefix and price, and optionally plan, inbound and since. Other
+    columns are ignored and named. Cells are separated by semicolons, tabs or commas. If commas do not separate them,
+    prices may have a decimal comma, such as 0,065. For example:
 
     \b
       prefix,price
@@ -48,7 +49,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
                 advance(1)
 
         table = read_file(file, lambda lines: PriceSheet(counting(lines), plan, since))
-    refuse_bad(table.bad, file)
+    refuse_bad(table.bad, file, table.ignored)
     if not table.prices:
         raise Failure(f"{file} has no prices.", "Nothing was imported.")
     rows = [{each.name: each.show(row[each.name]) for each in NEW if each.name in row} for row in table.prices]

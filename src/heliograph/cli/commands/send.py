@@ -32,9 +32,9 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
         "",
         "# if HELIOGRAPH_USER and HELIOGRAPH_API_KEY are set, --user and --key can be left out",
         "# contacts.csv: a heading with the column to; optional columns from, content, time, dlr-url, and columns for",
-        "# the text, for example:",
-        "#   to,name,code",
-        "#   447700900123,Ada,4711",
+        "# the text. Semicolons, tabs or commas separate cells. For example:",
+        "#   to;name;code",
+        "#   +44 7700 900123;Ada;4711",
     ),
 )
 @click.option("--to", multiple=True, metavar="NUMBER", help="Destination; repeatable, or several separated by commas.")
@@ -102,7 +102,8 @@ def send(
 ) -> None:
     """Sends messages as a customer, over HTTP.
 
-    The exit code is 0 if all messages were accepted, otherwise 1.
+    Numbers of a file may be written as +49 (0)170 1234567 or 0049-170-1234567. The exit code is 0 if all messages were
+    accepted, otherwise 1.
     """
     from heliograph.cli.remote.client import BadUrl, Client
 

@@ -24,8 +24,9 @@ suppression = group_of(SUPPRESSIONS)
 def import_file(invocation: Invocation, file: str, account: str, skip_bad: bool) -> None:
     """Suppresses the phones of a file; - is standard input.
 
-    The file has a number on each line, or is a table with the numbers in its first column. Empty lines, lines that
-    begin with #, and the heading of a table are ignored. You can import the same file again."""
+    The file has a number on each line, or is a table with the numbers in its first column. Numbers may be written as
+    +49 (0)170 1234567 or 0049-170-1234567. Empty lines, lines that begin with #, and the heading of a table are
+    ignored. You can import the same file again."""
     from heliograph.app.admin.number_list import NumberList
     from heliograph.cli.lists.reading import progress, read_file
 

@@ -57,7 +57,7 @@ def import_templates(invocation: Invocation, file: str, account: str, sender: st
     except ValueError as problem:
         raise Failure(f"--tlv: {problem}.", "Nothing was imported.") from problem
     table = read_file(file, lambda lines: TemplateTable(lines, account, sender, given))
-    refuse_bad(table.bad, file)
+    refuse_bad(table.bad, file, table.ignored)
     if not table.templates:
         raise Failure(f"{file} has no approved template.", "Nothing was imported.")
     put = invocation.ask(TEMPLATES, "put", {"templates": table.templates})

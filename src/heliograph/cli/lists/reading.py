@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from heliograph.app.admin.number_list import BadLine
+from heliograph.app.admin.csv_rows import BadLine, ignored_columns
 from heliograph.app.resources.desk import Invalid
 from heliograph.cli.command import Failure, print_line
 from heliograph.domain.display import counted
@@ -32,8 +32,10 @@ def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict"
         raise Failure(f"{file} cannot be read: {problem.strerror or problem}", nothing) from problem
 
 
-def refuse_bad(bad: Sequence[BadLine], file: str) -> None:
-    """Prints the first bad lines. Raises Failure if there are any."""
+def refuse_bad(bad: Sequence[BadLine], file: str, ignored: Sequence[str] = ()) -> None:
+    """Prints ignored columns and the first bad lines. Raises Failure if there are bad lines."""
+    if ignored:
+        print_line(f"Ignored: {ignored_columns(ignored)}.", err=True)
     for line in bad[:SHOWN]:
         print_line(str(line), err=True)
     if len(bad) > SHOWN:

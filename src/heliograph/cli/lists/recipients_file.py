@@ -1,12 +1,14 @@
 """Reads the messages of a CSV file. Each row gets a reference, so that another run does not send it again."""
 
-import csv
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.domain.numbers.phone import number_of
 
 FIELDS = ("to", "from", "content", "time", "type", "dlr", "dlr-url", "reference")
 """Columns that are fields of a request. Other columns fill placeholders such as `{name}`."""
@@ -58,13 +60,23 @@ class RecipientsFile:
                 seen[digest] += 1
             yield Row(line, fields)
 
-    def _header(self) -> Sequence[str]:
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yields the rows with their lines, from the heading on. Raises BadFile."""
+        bad: list[BadLine] = []
         try:
-            with self._path.open(encoding="utf-8-sig", newline="") as file:
-                header = next(csv.reader(file), [])
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            with self._path.open(encoding="utf-8", newline="") as file:
+                for line, cells in CsvRows(file, bad):
+                    if bad:
+                        break
+                    yield line, cells
+        except (OSError, UnicodeDecodeError) as error:
             raise BadFile(f"{self._path} cannot be read: {error}") from error
-        columns = [column.strip() for column in header]
+        if bad:
+            raise BadFile(f"{self._path}, {bad[0]}")
+
+    def _header(self) -> list[str]:
+        _, heading = next(self._rows(), (1, []))
+        columns = [column.strip() for column in heading]
         doubled = [column for column, times in Counter(columns).items() if times > 1]
         if doubled:
             raise BadFile(f"{self._path} has the column {doubled[0]} twice")
@@ -86,19 +98,13 @@ class RecipientsFile:
             )
 
     def _read(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yields the line number and the cells of each non-empty row."""
-        try:
-            with self._path.open(encoding="utf-8-sig", newline="") as file:
-                rows = csv.reader(file)
-                next(rows, None)
-                for cells in rows:
-                    if not any(cell.strip() for cell in cells):
-                        continue
-                    if len(cells) > len(self._columns):
-                        raise BadFile(f"{self._path}, line {rows.line_num}: it has more cells than the heading")
-                    yield rows.line_num, dict(zip(self._columns, cells, strict=False))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise BadFile(f"{self._path} cannot be read: {error}") from error
+        """Yields the line number and the cells of each row below the heading."""
+        rows = self._rows()
+        next(rows, None)
+        for line, cells in rows:
+            if len(cells) > len(self._columns):
+                raise BadFile(f"{self._path}, line {line}: it has more cells than the heading")
+            yield line, dict(zip(self._columns, cells, strict=False))
 
     def _fields(self, cells: Mapping[str, str]) -> dict[str, str]:
         fields = dict(self._defaults)
@@ -106,6 +112,8 @@ class RecipientsFile:
             value = cells.get(name, "")
             if value and not (name == "content" and "content" in self._defaults):
                 fields[name] = value if name == "content" else value.strip()
+        if "to" in fields:
+            fields["to"] = ",".join(map(number_of, fields["to"].split(",")))
         if "content" in self._defaults:
             fields["content"] = _PLACEHOLDER.sub(
                 lambda match: match[0][0] if match[1] is None else cells.get(match[1], ""), self._defaults["content"]

@@ -4,8 +4,8 @@ from heliograph.admin_api.request import parse_key
 from heliograph.app.records import Scope
 from heliograph.app.resources import suppressions
 from heliograph.app.resources.message_list import conversation
-from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/conversation"
 PAGE = 50

@@ -8,9 +8,9 @@ from heliograph.app.resources import messages
 from heliograph.app.resources.desk import NoSuch
 from heliograph.app.resources.inbound import look, search
 from heliograph.console.menu import MENU, MenuPage
-from heliograph.console.recipients import number_of
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
 from heliograph.domain.message import ids
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/find"
 MOST = 10
@@ -58,7 +58,7 @@ async def _find(request: PageRequest, text: str) -> Findings:
     if id_ is not None:
         await _find_id(request, found, *id_)
         return found
-    digits = number_of(text).removeprefix("+")
+    digits = number_of(text)
     if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
         found.number = digits
         found.inbound = await search(request.desk, InboundQuery(None, digits, None, MOST))

@@ -8,7 +8,6 @@ from heliograph.app.resources.desk import account_id
 from heliograph.app.resources.inbound import INBOUND, look
 from heliograph.app.resources.inbound import search as find_records
 from heliograph.console.files import MOST_ROWS, inbound_file
-from heliograph.console.recipients import number_of
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -20,7 +19,7 @@ from heliograph.console.request import (
     problem_of,
 )
 from heliograph.domain.message import ids
-from heliograph.domain.numbers.phone import mask_search
+from heliograph.domain.numbers.phone import mask_search, number_of
 
 PATH = "/inbound"
 PAGE = 50

@@ -10,11 +10,11 @@ from heliograph.app.records import Scope
 from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import NEW, PRICES, PriceQuery, format_since
-from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/prices"
 PAGE = 50
@@ -32,7 +32,7 @@ def _query(request: PageRequest) -> PriceQuery:
     query = request.query
     page = query.get("page", "")
     first = (int(page) - 1) * PAGE if page.isascii() and page.isdigit() and 0 < len(page) <= 6 else 0
-    prefix = number_of(query.get("q", "").strip()).removeprefix("+")
+    prefix = number_of(query.get("q", "").strip())
     return PriceQuery(query.get("in_plan", ""), prefix, bool(query.get("past")), max(0, first), PAGE)
 
 
@@ -93,7 +93,8 @@ async def import_list(request: PageRequest) -> PageResponse:
     confirmed = form.get("confirmed") == "yes"
     changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
     if not confirmed:
-        return await show(request, preview=changes, replaced=sorted({price["plan"] for price in sheet.prices}))
+        plans = sorted({price["plan"] for price in sheet.prices})
+        return await show(request, preview=changes, replaced=plans, ignored=sheet.ignored)
     removed = f", {changes['removed']:,} removed" if replace else ""
     counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
     return request.go(PATH, f"The list was imported: {counts}.")

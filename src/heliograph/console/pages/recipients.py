@@ -5,8 +5,8 @@ from typing import Any
 
 from heliograph.app.records import Scope
 from heliograph.app.resources.recipients import RECIPIENTS
-from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/recipients"
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.csv_rows import values_of
+from heliograph.app.admin.csv_rows import ignored_columns, values_of
 from heliograph.app.records import Scope
 from heliograph.app.resources import routes
-from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
 from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/routing"
 PAGE = 50
@@ -34,7 +34,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     if number:
         try:
             account, sender = query.get("account", ""), query.get("from", "")
-            decision = await routes.decide(request.desk, number_of(number).removeprefix("+"), account, sender)
+            decision = await routes.decide(request.desk, number_of(number), account, sender)
         except Mistake as mistake:
             problem = problem_of(mistake)
     found = await _found(request)
@@ -107,7 +107,8 @@ async def import_list(request: PageRequest) -> PageResponse:
         return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
     added = await routes.put(request.desk, sheet.rows)
     there = len(sheet.rows) - added
-    return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.")
+    ignored = f" Ignored: {ignored_columns(sheet.ignored)}." if sheet.ignored else ""
+    return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.{ignored}")
 
 
 async def show_coverage(request: PageRequest) -> PageResponse:
@@ -154,7 +155,7 @@ async def _covered(request: PageRequest) -> _Coverage:
 
 def _prefix(request: PageRequest) -> str:
     """Returns the digits that the page is searched for."""
-    return number_of(request.query.get("q", "").strip()).removeprefix("+")
+    return number_of(request.query.get("q", "").strip())
 
 
 def _is_near(prefix: str, wanted: str) -> bool:

@@ -13,6 +13,7 @@ from heliograph.console.request import FormProblem, Mistake, PageRequest, PageRe
 from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
 from heliograph.domain.error import NOT_FOUND, Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.numbers.phone import number_of
 from heliograph.domain.text import segment
 
 SHOWN = 8
@@ -43,7 +44,7 @@ class Draft:
     def orders(self) -> Iterator[ListRow]:
         for row in self.table.rows:
             text = recipients.fill(str(self.template.content), self.table.columns, row)
-            yield ListRow(recipients.number_of(row[self.place]), text)
+            yield ListRow(number_of(row[self.place]), text)
 
 
 async def form(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from heliograph.app.admin.number_list import BadLine, NumberList
+from heliograph.app.admin.csv_rows import BadLine
+from heliograph.app.admin.number_list import NumberList
 from heliograph.app.records import Scope
 from heliograph.app.resources import suppressions
-from heliograph.console.recipients import number_of
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute
 from heliograph.domain.display import counted
 from heliograph.domain.numbers import phone
+from heliograph.domain.numbers.phone import number_of
 
 PATH = "/suppressions"
 PAGE = 50

@@ -19,6 +19,12 @@ _DIGITS = re.compile(r"[0-9]+").fullmatch
 _PUNCTUATED = re.compile(r"[0-9\s().,/+-]+").fullmatch
 _MSISDN = re.compile(rf"[0-9]{{1,{MAX_DIGITS}}}").fullmatch
 _ALPHANUMERIC = re.compile(r"[A-Za-z0-9]+").fullmatch
+_TRUNK_ZERO = re.compile(r"(?<=[0-9)])[\s./-]*\(\s*0\s*\)")
+"""The zero of national calls behind a country code, as in `+49 (0)170 1234567`."""
+_WRITING = re.compile(r"[\s()./'\"\u2010-\u2015\u2212\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff-]+")
+"""Spaces and punctuation of numbers. Address books add invisible characters of direction, such as U+202A."""
+_ITALY: Final = "39"
+"""Its numbers keep their zero: `+39 (0)6 6982` is 39066982."""
 
 _EXAMPLE = "digits with the country code, such as 447700900123"
 
@@ -67,12 +73,22 @@ def sender_problem(text: str, msisdn_allowed: bool) -> str | None:
     return f"The sender is too {size}: it has {len(text)} characters; {rule}."
 
 
+def number_of(text: str) -> str:
+    """Returns a number as requests have it, for example `491701234567` for `+49 (0)170 1234567` or `0049 170/123-4567`.
+
+    For lists and forms, which people write. Other texts come back without spaces and punctuation.
+    """
+    bare = _WRITING.sub("", _TRUNK_ZERO.sub("\0", text))
+    bare = bare[1:] if bare.startswith("+") else bare.removeprefix("00")
+    return bare.replace("\0", "0" if bare.startswith(_ITALY) else "")
+
+
 def number_in(text: str) -> str:
     """Returns the digits of a number or its beginning, in any notation, for example `491701` for `+49 170-1`; empty if
     `text` is no number.
     """
-    bare = text.strip().removeprefix("+").replace(" ", "").replace("-", "")
-    return bare if bare.isascii() and bare.isdigit() and len(bare) <= 15 else ""
+    bare = number_of(text)
+    return bare if bare.isascii() and bare.isdigit() and len(bare) <= MAX_DIGITS else ""
 
 
 def mask(number: str) -> str:
