@@ -448,6 +448,20 @@ async def test_a_row_of_a_list_has_its_place_as_reference(house: AdminHouse, ada
     assert [accept.reference for accept in house.gateway.intake.accepted] == [f"list-{job}-1", f"list-{job}-2"]
 
 
+async def test_a_list_that_is_held_is_not_done(house: AdminHouse, ada: Browser) -> None:
+    started = await ada.post("/send/start", SEND | {"recipients": "491701234567,431234567890"})
+    await until(lambda: ada.follow(started), "2 of 2 done")
+    message = house.gateway.intake.accepted[0].messages[0]
+    row = Queueing(message.account, message.key, 1, message.time, message.expires, False, False, "49170")
+    await house.gateway.store.commits.record(Facts(queueings=[row]))
+    location = str(started.header("location")).removeprefix("/console")
+    page = text_of(await ada.get(location))
+    assert "2 of 2 accepted or refused" in page
+    assert "1 message of this list is held: accepted and charged, and not sent until it is released." in page
+    lines = (await ada.get(f"{location}/result")).text.splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == ["held", "accepted"]
+
+
 async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada: Browser) -> None:
     await accounts.top_up(house.admin.desk, "acme", -999_000_000)
     form = SEND | {"recipients": "491701234567,431234567890"}

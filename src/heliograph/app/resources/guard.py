@@ -171,7 +171,7 @@ GUARD = Resource(
             is_command=False,
             scope=Scope.WRITE_LIMITS,
             done=lambda given, answer: _format_released({**given, "trust": True}, answer),
-            label="Release all and trust",
+            label="Trust account",
             confirm="Send all held messages of {account}? The guard then watches the account no longer.",
         ),
         Operation(
