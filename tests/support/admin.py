@@ -303,6 +303,7 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         factors=ManageFactors(store, secrets, clock, tickets, WebauthnPasskeys()),
         directory=gateway.directory,
         sending=gateway.sending,
+        refusals=gateway.app.services.refusals,
         clock=clock,
         secrets=secrets,
         pulse=RecentActivity(dict, ("accepted", "submitted", "delivered", "failed")),

@@ -12,6 +12,7 @@ from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
 from heliograph.app.observing.counters import MessageCounters
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Clock, Journal, Secrets, Store
 from heliograph.app.resources.desk import Desk
 from heliograph.app.sending.authenticate import Hash, Rehash
@@ -55,6 +56,7 @@ class AdminParts:
     directory: Directory
     composer: Composer
     sending: Sending
+    refusals: Refusals
     engine: Engine
     counters: MessageCounters
     simulated: "SimulatorControl | None" = None
@@ -147,6 +149,7 @@ class AdminApps:
                 factors=ManageFactors(parts.store, parts.secrets, parts.clock, parts.tickets, WebauthnPasskeys()),
                 directory=parts.directory,
                 sending=parts.sending,
+                refusals=parts.refusals,
                 clock=parts.clock,
                 secrets=parts.secrets,
                 pulse=self._pulse,

@@ -444,6 +444,7 @@ class Gateway:
                 directory=self._directory,
                 composer=composer,
                 sending=sending,
+                refusals=self._watching.refusals,
                 engine=self.engine,
                 counters=self._watching.counters,
                 simulated=self._simulated,

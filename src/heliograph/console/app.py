@@ -148,7 +148,7 @@ class Console:
         self._sessions = services.admin.sign_in
         self._renderer = renderer
         self._exports = Exports(services.most_exports)
-        self._jobs = ListRuns(services.directory, services.sending, services.clock)
+        self._jobs = ListRuns(services.directory, services.sending, services.clock, services.refusals)
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
     async def stop(self) -> None:

@@ -13,6 +13,7 @@ from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.request import AdminServices
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
+from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Clock, Secrets
 from heliograph.app.records import Scope, UserRole
 from heliograph.app.resources.description import Resource
@@ -91,6 +92,7 @@ class ConsoleServices:
     factors: ManageFactors
     directory: Directory
     sending: Sending
+    refusals: Refusals
     clock: Clock
     secrets: Secrets
     pulse: RecentActivity

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.facts import Accept, Verdict
+from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock
 from heliograph.app.records import AuditEntry, AuditQuery, Hit
 from heliograph.app.resources.desk import Desk
@@ -14,9 +15,10 @@ from heliograph.app.resources.messages import of_references
 from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
+from heliograph.app.sending.refusal import refusal_of
 from heliograph.app.sending.send import Sending
 from heliograph.domain.csv_lines import csv_line
-from heliograph.domain.error import NOT_FOUND, TOO_EARLY, UNAVAILABLE, Fault
+from heliograph.domain.error import TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
 
@@ -188,10 +190,12 @@ async def find_earlier(desk: Desk, job: str) -> EarlierList | None:
 class ListRuns:
     """Lists that are being sent by this process, or were."""
 
-    def __init__(self, directory: Directory, sending: Sending, clock: Clock) -> None:
+    def __init__(self, directory: Directory, sending: Sending, clock: Clock, refusals: Refusals) -> None:
+        """`refusals` counts rows that are refused."""
         self._directory = directory
         self._sending = sending
         self._clock = clock
+        self._refusals = refusals
         self._jobs: dict[str, ListRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -250,6 +254,16 @@ class ListRuns:
 
     async def _send(self, job: ListRun, place: int, order: ListRow, room: asyncio.Semaphore) -> None:
         fields = replace(job.template, to=[order.number], content=order.text, reference=reference_of(job.id, place))
+        view = await self._directory.account(job.account)
+        if view is None:
+            self._settle(job, place, RowOutcome(problem="The account is gone."))
+            room.release()
+            return
+        who = Principal(view, CONSOLE)
+
+        def note(fault: Fault) -> None:
+            row = Asked("LIST", f"/send/lists/{job.id}", "", reference_of(job.id, place))
+            self._refusals.note(who.view.account, fault, row, self._clock.now())
 
         def then(accept: Accept) -> None:
             message = accept.messages[0]
@@ -257,12 +271,14 @@ class ListRuns:
                 outcome = RowOutcome(ids.to_hex(message.key, message.tail), accept.total)
             else:
                 outcome = RowOutcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))
+                note(refusal_of(accept))
             self._settle(job, place, outcome)
             room.release()
 
         try:
-            await self._hand_in(job, fields, then)
+            await self._hand_in(who, fields, then)
         except Fault as fault:
+            note(fault)
             self._settle(job, place, RowOutcome(problem=fault.message))
             room.release()
 
@@ -273,12 +289,8 @@ class ListRuns:
             to = [order.number for order in job.orders[place : place + LOOKED_UP]]
             await self._sending.find_networks(Principal(view, CONSOLE), Fields(to))
 
-    async def _hand_in(self, job: ListRun, fields: Fields, then: Callable[[Accept], None]) -> None:
+    async def _hand_in(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
         """Waits as long as the account's rate asks for, and while the gateway is busy. Raises Fault."""
-        view = await self._directory.account(job.account)
-        if view is None:
-            raise Fault(NOT_FOUND, "The account is gone.")
-        who = Principal(view, CONSOLE)
         while True:
             try:
                 self._sending.send(who, fields, then)

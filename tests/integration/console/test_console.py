@@ -15,7 +15,9 @@ from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.app.resources import accounts, users
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
+from heliograph.domain.error import Reason
 from heliograph.domain.message.receipt import Delivery
+from tests.integration.admin.test_refusals import write_refusals
 from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
 from tests.support.store import Given
@@ -470,6 +472,38 @@ async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada
     text = text_of(await until(lambda: ada.follow(started), "2 of 2"))
     assert "Accepted 1 Refused 1" in text
     assert "The credit is too low." in text
+
+
+@pytest.mark.parametrize(
+    ("limits", "change", "told", "reason"),
+    [
+        ({"daily_messages": 2}, {}, "beyond the account's messages of a day", "daily_messages"),
+        ({"daily_spend": 2_500_000}, {}, "beyond the account's credits of a day", "daily_spend"),
+        ({"max_waiting": 2}, {"time": "2027-02-01T10:00"}, "beyond the messages that may wait at once", "waiting"),
+    ],
+)
+async def test_rows_beyond_a_limit_are_told_before_and_counted_as_refusals(
+    house: AdminHouse, ada: Browser, limits: dict[str, int], change: dict[str, str], told: str, reason: str
+) -> None:
+    await house.gateway.change_account("acme", **limits)
+    numbers = [f"49170123456{last}" for last in range(5)]
+    form = SEND | change | {"recipients": "\n".join(numbers)}
+    text = text_of(await ada.post("/send/preview", form))
+    assert f"3 of 5 messages would be refused now: 3 {told}" in text
+    started = await ada.post("/send/start", form)
+    assert "Accepted 2 Refused 3" in text_of(await until(lambda: ada.follow(started), "5 of 5"))
+    assert house.gateway.app.services.refusals.counts[Reason(reason)] == 3
+    await write_refusals(house)
+    page = text_of(await ada.get("/refusals"))
+    assert f"acme {reason.replace('_', ' ')} 3" in page
+    assert "LIST /send/lists/" in page
+
+
+async def test_the_preview_knows_the_rules_of_the_account(house: AdminHouse, ada: Browser) -> None:
+    await house.gateway.change_account("acme", prefixes=("43",))
+    text = text_of(await ada.post("/send/preview", SEND | {"recipients": TABLE}))
+    assert "2 of 3 rows cannot be sent and are left out" in text
+    assert "Send 1 message" in text
 
 
 @pytest.mark.parametrize(

@@ -78,3 +78,10 @@ def test_no_more_goes_than_the_rate_and_one_burst_or_request(
             now += wait * (1 + 1e-9) + 1e-9
         gone += messages
         assert gone <= (rate * now + max(most, messages)) * (1 + 1e-6) + 1e-6
+
+
+def test_a_request_larger_than_the_burst_goes_at_once_and_uses_up_the_next_seconds() -> None:
+    rates = RateLimits()
+    assert rates.take(1, 200.0, 1_000, 0.0) == 0
+    assert rates.take(1, 200.0, 1, 0.0) == pytest.approx(4.005)
+    assert rates.take(1, 200.0, 1_000, 4.0) == pytest.approx(1.0), "only after a whole second without messages"

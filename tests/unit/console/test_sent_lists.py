@@ -15,7 +15,7 @@ def job(number: int) -> ListRun:
 @pytest.fixture
 def jobs() -> ListRuns:
     nobody = cast("Any", None)  # nothing is sent here
-    return ListRuns(nobody, nobody, nobody)
+    return ListRuns(nobody, nobody, nobody, nobody)
 
 
 def test_a_place_is_taken_before_a_list_is_sent(jobs: ListRuns) -> None:

@@ -87,8 +87,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_requests_refused_total",
-                "Requests to the customers' API that got an error, by reason; reason `replayed`: repeats of "
-                "an earlier request. `heliograph refusals` shows the accounts.",
+                "Requests of customers, and rows of the console's lists, that got an error, by reason; reason "
+                "`replayed`: repeats of an earlier request. `heliograph refusals` shows the accounts.",
                 "reason",
             ),
             _counter(

@@ -27,8 +27,11 @@ from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
+from heliograph.domain.limits.acceptance import Spender
+from heliograph.domain.limits.acceptance import judge as judge_acceptance
 from heliograph.domain.limits.allowance import overrun_fault
-from heliograph.domain.limits.gate import PASS, judge, over_rate, require
+from heliograph.domain.limits.gate import PASS, Rule, judge, over_rate, require
+from heliograph.domain.message.state import State
 from heliograph.domain.text.segment import Split
 
 
@@ -61,12 +64,8 @@ class Sending:
         if policy is not None:
             if policy.capped:
                 accept.day_ends = self._day_ends(who, accept.at)
-            for message in accept.messages if policy.at_accept else ():
-                # a single refusal refuses the whole request
-                judgement = judge(message, policy.at_accept, accept.at)
-                require(judgement)
-                if judgement is not PASS:
-                    message.queued = True
+            if policy.at_accept:
+                _apply(policy.at_accept, accept)
             if policy.rate > 0:
                 wait = self._rates.take(accept.account, policy.rate, len(accept.messages), self._clock.monotonic())
                 if wait > 0:
@@ -110,6 +109,17 @@ class Sending:
                 raise overrun_fault(overrun, day_ends, accept.at)
         return accept
 
+    async def rehearse(self, who: Principal) -> "Rehearsal":
+        """Returns a rehearsal of requests, with the account's present credit and use of its limits."""
+        account, policy = who.view.account, who.view.policy
+        room = await self._customers.balance(account.id) + account.credit_limit
+        spender = Spender(account.id, room, False, None)
+        day_ends = 0
+        if policy is not None and policy.capped:
+            spender.allowance = await self._customers.allowance(account.id)
+            day_ends = self._day_ends(who, self._clock.now())
+        return Rehearsal(self, who, spender, day_ends)
+
     def split(self, message: Message) -> Split:
         """Returns the encoding and the parts of a quoted message."""
         return self._composer.split(message)
@@ -135,6 +145,38 @@ class Sending:
         if not begins <= at < ends:
             begins, ends = self._days[zone.key] = day_of(at, zone)
         return ends
+
+
+class Rehearsal:
+    """Judges requests as if they were sent now, one after the other, without any effect. Phones that opted out, and the
+    rate, do not count."""
+
+    def __init__(self, sending: Sending, who: Principal, spender: Spender, day_ends: int) -> None:
+        self._sending = sending
+        self._who = who
+        self._spender = spender
+        self._day_ends = day_ends
+
+    def send(self, fields: Fields) -> Accept:
+        """Returns the accept with its verdict, for example DAILY_MESSAGES. Raises Fault if it would not come to the
+        store."""
+        accept = self._sending.compose(self._who, fields)
+        policy = self._who.view.policy
+        if policy is not None and policy.at_accept:
+            _apply(policy.at_accept, accept)
+        accept.day_ends = self._day_ends
+        queued = sum(message.queued or message.state is not State.SENT for message in accept.messages)
+        accept.verdict = judge_acceptance(self._spender, accept, None, (), queued)
+        return accept
+
+
+def _apply(rules: tuple[Rule, ...], accept: Accept) -> None:
+    """Judges the messages of a request by the rules of the gate. A single refusal refuses the whole: raises Fault."""
+    for message in accept.messages:
+        judgement = judge(message, rules, accept.at)
+        require(judgement)
+        if judgement is not PASS:
+            message.queued = True
 
 
 def busy() -> Fault:

@@ -1,9 +1,11 @@
 """Send: a text to a number or a list, with its price before it is sent."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
+from heliograph.app.facts import Verdict
 from heliograph.app.records import AuditQuery, Scope
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields, shown
@@ -28,6 +30,14 @@ SETTLES_MS = 10_000
 LISTS = 8
 """Lists that the page shows, the latest ones."""
 
+BEYOND: Final = {
+    Verdict.TOO_LITTLE_CREDIT: "beyond the credit",
+    Verdict.DAILY_MESSAGES: "beyond the account's messages of a day (daily_messages)",
+    Verdict.DAILY_SPEND: "beyond the account's credits of a day (daily_spend)",
+    Verdict.WAITING: "beyond the messages that may wait at once (max_waiting)",
+}
+"""Why messages would be refused, for the preview."""
+
 KINDS = ("text", "unicode", "flash", "binary")
 
 
@@ -45,6 +55,9 @@ class Draft:
         for row in self.table.rows:
             text = recipients.fill(str(self.template.content), self.table.columns, row)
             yield ListRow(number_of(row[self.place]), text)
+
+    def fields(self, order: ListRow) -> Fields:
+        return replace(self.template, to=[order.number], content=order.text)
 
 
 async def form(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
@@ -170,20 +183,21 @@ def _kind(word: str) -> Kind:
 
 def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
     """Returns the message and the charge that sending would store. Raises Fault."""
-    fields = replace(draft.template, to=[order.number], content=order.text)
-    return request.services.sending.compose(Principal(draft.account, CONSOLE), fields)
+    return request.services.sending.compose(Principal(draft.account, CONSOLE), draft.fields(order))
 
 
 async def preview(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
-    total, good = 0, 0
+    rehearsal = await request.services.sending.rehearse(Principal(draft.account, CONSOLE))
+    total, good, spent = 0, 0, 0
+    beyond: Counter[Verdict] = Counter()
     problems: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     field = ""
     for order in draft.orders():
         row: dict[str, Any] = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": ""}
         try:
-            accept = _compose(request, draft, order)
+            accept = rehearsal.send(draft.fields(order))
         except Fault as fault:
             row["problem"] = fault.message
             field = field or fault.field or ""
@@ -193,6 +207,10 @@ async def preview(request: PageRequest) -> PageResponse:
             row["segments"], row["price"] = accept.messages[0].segments, accept.total
             total += accept.total
             good += 1
+            if accept.verdict in (Verdict.ACCEPTED, Verdict.TOO_LITTLE_CREDIT):
+                spent += accept.total
+            if accept.verdict is not Verdict.ACCEPTED:
+                beyond[accept.verdict] += 1
         if len(rows) < SHOWN:
             rows.append(row)
     if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
@@ -208,7 +226,9 @@ async def preview(request: PageRequest) -> PageResponse:
         problems=problems,
         total=total,
         balance=balance,
-        left=balance + draft.account.account.credit_limit - total,
+        left=balance + draft.account.account.credit_limit - spent,
+        beyond=[(BEYOND[verdict], count) for verdict, count in beyond.items()],
+        refused=beyond.total(),
     )
 
 
