@@ -45,11 +45,12 @@ def test_each_program_that_is_shown_works(tmp_path: Path, language: str, name: s
         GatewayProcess(tmp_path / "data", dev=True) as gateway,
         Customer(gateway.url, DEMO_NAME, DEMO_API_KEY) as customer,
     ):
-        ours = inbound_message(customer)
+        answered, ours = inbound_message(customer)
         for operation, source in sources.items():
             assert customer.request("PUT", f"/account/v1/suppressions/{NUMBER}").status == 200
             program = tmp_path / name
-            program.write_text(of_gateway(source, gateway.url, scheduled(customer), ours), encoding="utf-8")
+            message = answered if operation == "give_feedback" else scheduled(customer)
+            program.write_text(of_gateway(source, gateway.url, message, ours), encoding="utf-8")
             done = subprocess.run(
                 [*interpreter, str(program)], cwd=tmp_path, env=clean_environment(QUICK_JAVA), capture_output=True,
                 text=True, encoding="utf-8", timeout=COMMAND_S, check=False,
@@ -78,9 +79,9 @@ def scheduled(customer: Customer) -> str:
     return str(customer.form("/api/v1/messages", fields).json["Id"])
 
 
-def inbound_message(customer: Customer) -> str:
-    """What a phone of the simulated operator wrote back."""
+def inbound_message(customer: Customer) -> tuple[str, str]:
+    """A message to a phone of the simulated operator, and what the phone wrote back."""
     sent = customer.form("/api/v1/messages", {"to": WRITES_BACK, "from": "3388", "content": "Friday?"})
     assert sent.status == 200, sent.body
     page = customer.get("/account/v1/inbound?wait=20").json
-    return str(page["messages"][0]["Id"])
+    return str(sent.json["Id"]), str(page["messages"][0]["Id"])

@@ -62,7 +62,7 @@ async def test_waiting_messages_are_counted_by_connector_account_and_country(hou
     assert await groups(house, token, "connector=backup") == await groups(house, token, "older_than=1m") == []
     house.gateway.clock.ms += 61_000
     assert await groups(house, token, "older_than=1m") == both
-    for query, field in (("older_than=soon", "older_than"), ("country=Germany", "country")):
+    for query, field in (("older_than=soon", "older_than"), ("country=Germany", "country"), ("network=x", "network")):
         assert (await house.ask(token, "GET", "/queue", query=query)).json["Field"] == field
     assert (await house.ask(token, "GET", "/queue", query="connector=nowhere")).status == 404
 
