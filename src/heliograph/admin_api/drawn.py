@@ -81,6 +81,11 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         operation.octets,
         scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
         may_be_bare=operation.may_be_bare,
+        in_path=tuple(
+            _path_parameter(name, resource.field(alias or name)) for name, alias in operation.path_parameters
+        ),
+        things=resource.plural,
+        subject=f"{resource.summary}.",
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
         named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
@@ -192,6 +197,17 @@ def _parameter(field: Field) -> QueryParameter:
     return QueryParameter(field.name, field.meaning, schema, field.default is REQUIRED)
 
 
+def _path_parameter(name: str, field: Field) -> QueryParameter:
+    """The keys of things are texts here: a key of another form is a key that no thing has."""
+    return QueryParameter(name, field.meaning, required=True, example=_text_example(field))
+
+
+def _text_example(field: Field) -> str:
+    if isinstance(field.type, Reference):
+        return "acme" if field.type.to == "account" else "op1"
+    return field.example or "1"
+
+
 def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct]:
     if isinstance(operation.answers, tuple):
         return _answers(operation.answer_name, operation.answers, operation.summary)
@@ -257,15 +273,24 @@ def _json(field: Field, draw: Draw) -> Any:
 def _plain(field: Field, draw: Draw) -> Any:
     match field.type:
         case Moment():
-            return shapes.Moment
+            return _named(field, shapes.Moment, "ISO 8601 in UTC.")
         case Credits():
-            return shapes.Credits
-        case Reference(optional=False):
-            return shapes.Name
+            return _named(field, shapes.Credits, "Credits, as exact decimal text.")
+        case Reference(to=to, optional=False):
+            kind = shapes.Name if to == "account" else shapes.ConnectorName
+            return _named(field, kind, "1 to 64 letters A-Z, a-z, digits and . _ -")
     kind, rules = _kind(field, draw)
-    if field.example and kind is str:
-        rules["examples"] = [field.example]
+    if field.example and not isinstance(field.type, Many | Rows | Item):
+        rules["examples"] = [field.parse(field.example)]
+    elif field.default == "":
+        rules["examples"] = [""]
     return Annotated[kind, Meta(description=field.meaning, **rules)]
+
+
+def _named(field: Field, kind: Any, form: str) -> Any:
+    """Returns the type with the field's meaning and example; `form` is a sentence on its values."""
+    examples = [field.parse(field.example)] if field.example else None
+    return Annotated[kind, Meta(description=f"{field.meaning} {form}", examples=examples)]
 
 
 def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
@@ -279,7 +304,7 @@ def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
         case Flag():
             return bool, {}
         case Pairs():
-            return dict[str, str], {"examples": [field.parse(field.example)]} if field.example else {}
+            return dict[str, str], {}
         case Words():
             return list[str], {}
         case Values():
@@ -292,5 +317,5 @@ def _kind(field: Field, draw: Draw) -> tuple[Any, dict[str, Any]]:
             row = draw(field.type.name, field.type.of, field.meaning.rstrip("."))
             return types.GenericAlias(list, (row,)), {"min_length": 1} if draw is _accepts else {}
         case Text(pattern=pattern) if pattern:
-            return str, {"extra_json_schema": {"pattern": f"^({pattern})$"}}
+            return str, {"extra_json_schema": {"pattern": f"^({pattern}){'?' if field.default == '' else ''}$"}}
     return str, {}

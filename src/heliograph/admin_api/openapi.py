@@ -25,6 +25,7 @@ from heliograph.domain.error import (
     UNAVAILABLE,
     Entry,
 )
+from heliograph.reference.schema_example import example_of
 
 _REF = "#/components/schemas/{name}"
 _SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
@@ -47,11 +48,16 @@ def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
     schemas = msgspec.json.decode(_SUFFIXED.sub(rb"\1", msgspec.json.encode(components)))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(ROOT + operation.path, {})[operation.method.lower()] = _operation(operation)
+        paths.setdefault(ROOT + operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Heliograph admin API", "version": __version__, "description": _INTRODUCTION},
-        "servers": [{"url": "/"}],
+        "info": {
+            "title": "Heliograph admin API",
+            "version": __version__,
+            "description": _INTRODUCTION,
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "This gateway"}],
         "paths": paths,
         "components": {
             "schemas": schemas,
@@ -63,11 +69,21 @@ def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
                 }
             },
         },
-        "tags": [{"name": name} for name in dict.fromkeys(operation.group for operation in operations)],
+        "tags": [{"name": name, "description": subject} for name, subject in _subjects(operations).items()],
     }
 
 
-def _operation(operation: AdminOperation) -> dict[str, Any]:
+def _subjects(operations: Sequence[AdminOperation]) -> dict[str, str]:
+    """Returns the sentence of each group: that of the things by its name, otherwise of its first operation."""
+    found: dict[str, str] = {}
+    for each in operations:
+        if each.things == each.group:
+            found[each.group] = each.subject
+        found.setdefault(each.group, each.subject)
+    return found
+
+
+def _operation(operation: AdminOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
@@ -77,24 +93,27 @@ def _operation(operation: AdminOperation) -> dict[str, Any]:
         "responses": {
             str(operation.status): {
                 "description": (operation.answers.__doc__ or "The answer.").strip().splitlines()[0],
-                "content": {"application/json": {"schema": _ref(operation.answers)}},
+                "content": _content(operation.answers, schemas, whole=True),
             },
             **_faults(operation),
         },
     }
-    parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in re.findall(r"{(\w+)}", operation.path)
-    ]
-    parameters += [_query_parameter(each) for each in operation.query]
+    parameters = [_parameter(each, "path") for each in operation.in_path]
+    parameters += [_parameter(each, "query") for each in operation.query]
     if parameters:
         found["parameters"] = parameters
     if operation.reads is not None:
         found["requestBody"] = {
             "required": not operation.may_be_bare,
-            "content": {"application/json": {"schema": _ref(operation.reads)}},
+            "content": _content(operation.reads, schemas, whole=False),
         }
     return found
+
+
+def _content(kind: type, schemas: dict[str, Any], *, whole: bool) -> dict[str, Any]:
+    """Returns a body with its example."""
+    schema = _ref(kind)
+    return {"application/json": {"schema": schema, "example": example_of(schema, schemas, whole=whole)}}
 
 
 def _scopes(operation: AdminOperation) -> str:
@@ -114,19 +133,29 @@ def _faults(operation: AdminOperation) -> dict[str, Any]:
         str(status): {
             "description": f"{HTTPStatus(status).phrase}: "
             + "; ".join(f"`{entry.code}` {entry.title.lower()}" for entry in found),
-            "content": {"application/json": {"schema": _ref(shapes.ProblemShape)}},
+            "content": {
+                "application/json": {
+                    "schema": _ref(shapes.ProblemShape),
+                    "examples": {
+                        entry.code: {"summary": entry.title, "value": {"Status": entry.code, "Message": entry.when}}
+                        for entry in found
+                    },
+                }
+            },
         }
         for status, found in sorted(by_status.items())
     }
 
 
-def _query_parameter(parameter: QueryParameter) -> dict[str, Any]:
+def _parameter(parameter: QueryParameter, place: str) -> dict[str, Any]:
+    example = {"example": parameter.example} if parameter.example else {}
     return {
         "name": parameter.name,
-        "in": "query",
+        "in": place,
         "required": parameter.required,
         "description": parameter.meaning,
         "schema": parameter.schema,
+        **example,
     }
 
 

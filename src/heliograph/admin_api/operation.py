@@ -15,12 +15,13 @@ ROOT = "/admin/v1"
 
 @dataclass(frozen=True, slots=True)
 class QueryParameter:
-    """A parameter of the query, with its meaning."""
+    """A parameter of the query or the path."""
 
     name: str
     meaning: str
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     required: bool = False
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class AdminOperation:
     """Scopes that fields of the body take beside `scope`, where they are given and not left at their default."""
     may_be_bare: bool = False
     """Whether the body may be left out. It is then read as an object without fields."""
+    in_path: tuple[QueryParameter, ...] = ()
+    things: str = ""
+    """The things that it is about, such as `senders`."""
+    subject: str = ""
+    """A sentence on them."""
     id: str = ""
     """The `operationId` of the OpenAPI document."""
     named_by: str = ""

@@ -38,7 +38,7 @@ TIME = (
     f"|{_DATE}[Tt]{_HOUR}:{_MINUTE}(:{_MINUTE}([.,][0-9]{{1,19}})?)?([Zz]|[+-]{_HOUR}(:?{_MINUTE})?)?"
     "|[0-9]{1,12}(\\.[0-9]{1,19})?)$"
 )
-_URL = r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._\-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?([/?][!-\"$-~]*)?$"
+_URL = r'^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._\-]{1,253}|\[[0-9A-Fa-f:.]+\])(:[0-9]{0,5})?([/?][!-"$-~]*)?$'
 ANY_ID = (
     "^[0-9A-Fa-f]{12}7[0-9A-Fa-f]{3}[89ABab][0-9A-Fa-f]{15}$"
     "|^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-7[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}$"
@@ -327,7 +327,8 @@ def _object(fields: tuple[Field, ...], properties: dict[str, Schema], version: i
         conditions.append({"if": binary, "then": {"properties": {"content": {"pattern": _HEX}}}})
     if CODING in fields:
         binary = {"properties": {"type": {"enum": [KIND_NAMES[Kind.BINARY]]}}, "required": ["type"]}
-        conditions.append({"if": {"required": ["coding"], "not": _given("coding", [None, ""])}, "then": binary})
+        given = {"properties": {"coding": {"not": {"enum": [None, ""]}}}, "required": ["coding"]}
+        conditions.append({"if": given, "then": binary})
     if version != 1 and DLR_URL in fields:
         url = {"properties": {"dlr-url": DLR_URL.text(version)}, "required": ["dlr-url"]}
         conditions.append({"if": _given("dlr", list(WANTED)), "then": url})
@@ -364,8 +365,8 @@ LIMIT = Parameter(
     {"type": "integer", "minimum": 1, "maximum": defaults.LIST_LIMIT, "default": defaults.LIST_LIMIT},
     10,
 )
-PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, "true")
-DELIVERY = Parameter("delivery", lambda _: "Whether each message has its final state; default no.", _FLAG, "true")
+PENDING = Parameter("pending", lambda _: "Whether scheduled messages are included; default no.", _FLAG, True)
+DELIVERY = Parameter("delivery", lambda _: "Whether each message has its final state; default no.", _FLAG, True)
 ORDER = Parameter(
     "order",
     lambda _: "`asc`: oldest first. `desc`: newest first.",

@@ -7,6 +7,7 @@ that may get more members are not enumerations, and a value with two possible sh
 from collections.abc import Callable
 from typing import Any, Final
 
+from heliograph.api import shapes
 from heliograph.api.fields import MEDIA_TYPES, Schema
 from heliograph.api.openapi import json_paths
 from heliograph.domain.limits.defaults import LIST_LIMIT
@@ -15,8 +16,13 @@ from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
 
 _JSON: Final = MEDIA_TYPES[0]
 
+WEBHOOKS: Final = frozenset(shape.__name__ for shape in shapes.WEBHOOKS)
+"""Shapes of requests to customers, which no client sends."""
+
 _NAMES: Final = {"Record": "MessageRecord", "Done": "Confirmation"}
 """Shapes with names that have another meaning in a language of generated clients."""
+
+_LICENSE_URL: Final = "https://www.apache.org/licenses/LICENSE-2.0"
 
 _EITHER: Final = "MessageOrBatch"
 """The answer that is either a message or the list of a batch."""
@@ -47,8 +53,10 @@ def narrowed(document: dict[str, Any]) -> dict[str, Any]:
     answers = {
         _NAMES.get(name, name): _answer(schema)
         for name, schema in schemas.items()
-        if not name.endswith(("Request", "Form")) and name != "Receipt"
+        if not name.endswith(("Request", "Form")) and name not in WEBHOOKS
     }
+    for name in _null_or_shape(schemas):
+        answers[name]["nullable"] = True
     answers[_EITHER] = {
         "type": "object",
         "description": f"A message; or, of a batch, `count` and up to {LIST_LIMIT} `messages`.",
@@ -57,7 +65,7 @@ def narrowed(document: dict[str, Any]) -> dict[str, Any]:
     info = {name: value for name, value in document["info"].items() if name not in ("summary", "license")}
     return {
         "openapi": "3.0.3",
-        "info": info | {"license": {"name": document["info"]["license"]["name"]}},
+        "info": info | {"license": {"name": document["info"]["license"]["name"], "url": _LICENSE_URL}},
         "servers": document["servers"],
         "tags": document["tags"],
         "paths": {
@@ -107,6 +115,13 @@ def _body(schema: Schema) -> Schema:
     return {"type": "object", "required": schema["required"], "properties": properties}
 
 
+def _null_or_shape(schemas: dict[str, Schema]) -> set[str]:
+    """Returns the shapes that stand in a field which may be null."""
+    properties = [each for schema in schemas.values() for each in schema.get("properties", {}).values()]
+    choices = [each["anyOf"] for each in properties if {"type": "null"} in each.get("anyOf", ())]
+    return {each["$ref"].rpartition("/")[2] for choice in choices for each in choice if "$ref" in each}
+
+
 def _answer(schema: Schema) -> Schema:
     """Returns the schema of an answer, or of a part of it."""
     if "$ref" in schema:
@@ -114,6 +129,9 @@ def _answer(schema: Schema) -> Schema:
     nullable = "anyOf" in schema and {"type": "null"} in schema["anyOf"]
     if nullable:
         [only] = [each for each in schema["anyOf"] if each != {"type": "null"}]
+        if "$ref" in only:
+            # nothing may stand beside a reference: the shape itself may be null
+            return _renamed(only)
         schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **only}
     plain = _plain({name: value for name, value in schema.items() if name not in ("enum", "title")})
     if "properties" in schema:

@@ -17,6 +17,7 @@ from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry, Fault
 from heliograph.domain.message.receipt import MAX_CODE_CHARS
 from heliograph.domain.numbers import phone
+from heliograph.reference.schema_example import example_of
 
 JSON, FORM = fields.MEDIA_TYPES
 
@@ -78,11 +79,23 @@ unless it has its own interval."""
 
 _RECEIPT = """\
 Posted to the `dlr-url` once a message with a wanted receipt has its final state; as JSON if the account is set so. A \
-message of several segments has a single receipt, with the worst of their states.
+message of several segments has a single receipt, with the worst of their states. With `progress` in the request, the \
+states `ENROUTE` and `ACCEPTD` are posted before it, once each, if the operator reports them.
 
-Answer any 2xx within {callback_timeout_s:g} seconds. After any other answer, or none, the receipt is retried: after \
-about 5 seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects \
-are not followed. The same receipt may come more than once, with the same `webhook-id` and body.
+{webhook}"""
+
+_INBOUND = """\
+Posted to the account's `inbound_url` for each message from a phone; as JSON if the account is set so.
+
+{webhook}
+
+With the account setting `inbound_reply=body`, the text of a 2xx answer with `Content-Type: text/plain` is sent to the \
+phone as a reply."""
+
+_WEBHOOK = """\
+Answer any 2xx within {callback_timeout_s:g} seconds. After any other answer, or none, it is retried: after about 5 \
+seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects \
+are not followed. It may come more than once, with the same `webhook-id` and body.
 
 The signature is of Standard Webhooks: HMAC-SHA256, keyed with the octets of the account's signing secret, over \
 `webhook-id`, `webhook-timestamp` and the body, joined with full stops."""
@@ -113,7 +126,10 @@ def document(terms: Terms) -> dict[str, Any]:
         "servers": [{"url": "/", "description": "This gateway"}],
         "tags": [tag for each in sections for tag in each.tags],
         "paths": {path: methods for each in sections for path, methods in each.paths.items()},
-        "webhooks": {"receipt": {"post": _receipt(terms, schemas)}},
+        "webhooks": {
+            "receipt": {"post": _receipt(terms, schemas)},
+            "inbound": {"post": _inbound(terms, schemas)},
+        },
         "components": {
             "schemas": schemas,
             "responses": {_name(status): _failure(status) for status in dict.fromkeys(e.http for e in CATALOGUE)},
@@ -190,7 +206,7 @@ and nothing was sent or charged now.",
 
 
 def _filled(text: str, terms: Terms) -> str:
-    return text.format(
+    return text.replace("{webhook}", _WEBHOOK).format(
         max_body=terms.max_body,
         list_interval_s=terms.list_interval_s,
         callback_timeout_s=terms.callback_timeout_s,
@@ -317,10 +333,10 @@ def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[s
     names = [answer.__name__ for answer in operation.answers]
     headers = ["X-Request-Id", *(["Idempotency-Replayed"] if operation.replays else [])]
     refs = [_ref("schemas", name) for name in names]
-    examples = {name: {"value": _example(schemas[name], schemas, whole=False)} for name in names}
+    examples = {name: {"value": example_of(schemas[name], schemas, whole=False)} for name in names}
     for name in names:
         if set(schemas[name]["properties"]) != set(schemas[name]["required"]):
-            whole = _example(schemas[name], schemas, whole=True)
+            whole = example_of(schemas[name], schemas, whole=True)
             examples[f"{name}Whole"] = {"summary": "With all that it may have", "value": whole}
     return {
         "description": " Or: ".join(schemas[name]["description"] for name in names),
@@ -329,16 +345,8 @@ def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[s
     }
 
 
-def _example(schema: Schema, schemas: dict[str, Schema], *, whole: bool) -> Any:
-    """Returns an instance made of the examples of its parts; `whole` includes optional parts."""
-    if "$ref" in schema:
-        return _example(schemas[schema["$ref"].rpartition("/")[2]], schemas, whole=whole)
-    if "properties" in schema:
-        names = schema["properties"] if whole else schema["required"]
-        return {name: _example(schema["properties"][name], schemas, whole=whole) for name in names}
-    if schema.get("type") == "array":
-        return [_example(schema["items"], schemas, whole=whole)]
-    return schema["examples"][0]
+def _query_text(value: Any) -> str:
+    return "true" if value is True else str(value)
 
 
 def _call(operation: CustomerOperation) -> ShownCall:
@@ -349,7 +357,7 @@ def _call(operation: CustomerOperation) -> ShownCall:
     return ShownCall(
         operation.method,
         BASE + operation.path.replace(f"{{{parameter['name']}}}", parameter["example"]),
-        {each.name: each.example for each in operation.query if each.name in shown},
+        {each.name: _query_text(each.example) for each in operation.query if each.name in shown},
         USER if operation.version else "",
         SECRETS.get(operation.version, ""),
         body=examples[0],
@@ -358,17 +366,10 @@ def _call(operation: CustomerOperation) -> ShownCall:
 
 
 def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
-    schema = _ref("schemas", shapes.Receipt.__name__)
-    example = _example(schema, schemas, whole=True)
-    headers = (
-        ("webhook-id", "The id of the receipt; the same in each try.", {"type": "string"},
-         f"dlr_{example['id']}"),
-        ("webhook-timestamp", "The time of this try, in Unix seconds. Refuse a try with a time minutes away from now.",
-         {"type": "integer"}, 1800000004),
-        ("webhook-signature", "A signature, or several, separated by spaces: `v1,` and base64.",
-         {"type": "string"}, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
-        ("heliograph-operator-code", "The operator's own code, unchanged; absent if it gave none.",
-         {"type": "string", "maxLength": MAX_CODE_CHARS}, "0x22"),
+    shown = example_of(schemas[shapes.Receipt.__name__], schemas, whole=False)
+    code = (
+        "heliograph-operator-code", "The operator's own code, unchanged; absent if it gave none.",
+        {"type": "string", "maxLength": MAX_CODE_CHARS}, "0x22",
     )  # fmt: skip
     return {
         "operationId": "receive_receipt",
@@ -376,24 +377,56 @@ def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
         "summary": "Delivery receipt",
         "description": _filled(_RECEIPT, terms),
         "security": [],
-        "parameters": [
-            {
-                "name": name,
-                "in": "header",
-                "required": name.startswith("webhook-"),
-                "description": text,
-                "schema": kind,
-                "example": value,
-            }
-            for name, text, kind, value in headers
-        ],
-        "requestBody": {
-            "required": True,
-            "content": {media: {"schema": schema, "example": example} for media in (FORM, JSON)},
-        },
-        "responses": {
-            "2XX": {"description": "Accepted. The body does not matter."},
-            str(HTTPStatus.GONE.value): {"description": "Never send a receipt of this message again."},
-            "default": {"description": "Not accepted: it is tried again."},
-        },
+        "parameters": _headers(f"dlr_{shown['id']}", code),
+        "requestBody": _posted(shapes.Receipt, shown),
+        "responses": _RESPONSES,
     }
+
+
+def _inbound(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+    shown = example_of(schemas[shapes.InboundNotice.__name__], schemas, whole=False)
+    return {
+        "operationId": "receive_inbound",
+        "tags": ["inbound"],
+        "summary": "Message from a phone",
+        "description": _filled(_INBOUND, terms),
+        "security": [],
+        "parameters": _headers(f"mo_{shown['id']}"),
+        "requestBody": _posted(shapes.InboundNotice, shown),
+        "responses": _RESPONSES,
+    }
+
+
+_RESPONSES: dict[str, Any] = {
+    "2XX": {"description": "Accepted. The body does not matter, except for replies to phones."},
+    str(HTTPStatus.GONE.value): {"description": "Never send it again."},
+    "default": {"description": "Not accepted: it is tried again."},
+}
+
+
+def _headers(webhook_id: str, *more: tuple[str, str, Schema, Any]) -> list[dict[str, Any]]:
+    """Returns the headers of a webhook: those of Standard Webhooks, and optional headers."""
+    headers = (
+        ("webhook-id", "The id; the same in each try.", {"type": "string"}, webhook_id),
+        ("webhook-timestamp", "The time of this try, in Unix seconds. Refuse a try with a time minutes away from now.",
+         {"type": "integer"}, 1800000004),
+        ("webhook-signature", "A signature, or several, separated by spaces: `v1,` and base64.",
+         {"type": "string"}, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
+        *more,
+    )  # fmt: skip
+    return [
+        {
+            "name": name,
+            "in": "header",
+            "required": name.startswith("webhook-"),
+            "description": text,
+            "schema": kind,
+            "example": value,
+        }
+        for name, text, kind, value in headers
+    ]
+
+
+def _posted(shape: type[msgspec.Struct], shown: Any) -> dict[str, Any]:
+    schema = _ref("schemas", shape.__name__)
+    return {"required": True, "content": {media: {"schema": schema, "example": shown} for media in (FORM, JSON)}}

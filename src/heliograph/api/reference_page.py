@@ -67,13 +67,13 @@ def _view(api: dict[str, Any]) -> dict[str, Any]:
         seen.add(status)
         failure = parts["responses"][f"Error{status}"]["content"]["application/json"]
         error["example"] = failure["examples"][error["Status"]]["value"]
-    named = [shape.__name__ for shape in shapes.SHAPES if shape is not shapes.Receipt]
-    inner = [name for name in parts["schemas"] if hasattr(shapes, name) and name not in named and name != "Receipt"]
+    posted = [shape.__name__ for shape in shapes.WEBHOOKS]
+    answers = [name for name in parts["schemas"] if hasattr(shapes, name) and name not in posted]
     return {
         "api": api,
         "operations": operations,
-        "receipt": _receipt_view(parts, api["webhooks"]["receipt"]["post"]),
-        "shapes": {name: parts["schemas"][name] for name in sorted([*named, *inner])},
+        "webhooks": [_webhook_view(parts, webhook["post"]) for webhook in api["webhooks"].values()],
+        "shapes": {name: parts["schemas"][name] for name in sorted(answers)},
     }
 
 
@@ -107,13 +107,14 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema) ->
     }
 
 
-def _receipt_view(parts: Schema, receipt: Schema) -> dict[str, Any]:
-    content = receipt["requestBody"]["content"]["application/x-www-form-urlencoded"]
-    head = "\n".join(f"{each['name']}: {each['example']}" for each in receipt["parameters"])
+def _webhook_view(parts: Schema, webhook: Schema) -> dict[str, Any]:
+    content = webhook["requestBody"]["content"]["application/x-www-form-urlencoded"]
+    head = "\n".join(f"{each['name']}: {each['example']}" for each in webhook["parameters"])
     body = urlencode(content["example"])
     return {
-        **receipt,
-        "headers": _as_fields(receipt["parameters"]),
+        **webhook,
+        "url": "dlr-url" if webhook["tags"] == ["messages"] else "inbound_url",
+        "headers": _as_fields(webhook["parameters"]),
         "body": _resolved(parts, content["schema"]),
         "example": f"{head}\n\n{body}",
     }

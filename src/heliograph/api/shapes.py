@@ -333,13 +333,18 @@ class Problem(Struct, rename="pascal"):
 
 
 class Receipt(Struct):
-    """The end of a message's delivery."""
+    """A state of a message's delivery: its end, or with `progress` a state on the way."""
 
     id: Annotated[
         str, _text("The message's id, with dashes.", "019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2", UUID, format="uuid")
     ]
     message_status: Annotated[
-        str, _text("The final state.", "DELIVRD", enum=[state.name for state in Delivery if is_final(state)])
+        str,
+        _text(
+            "The final state; with `progress` of the request also `ENROUTE` or `ACCEPTD` before it.",
+            "DELIVRD",
+            enum=[state.name for state in Delivery],
+        ),
     ]
     subdate: Annotated[
         str,
@@ -360,10 +365,45 @@ class Receipt(Struct):
             examples=["Hello, world"],
         ),
     ]
+    network: (
+        Annotated[
+            str,
+            _text(
+                "The destination's network (MCCMNC), or empty. Only with the account setting `receipt_fields=full`.",
+                "26201",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
 
+
+class InboundNotice(Struct):
+    """A message from a phone, as it is posted. All values are texts."""
+
+    id: Annotated[str, _text("Its id, with dashes.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
+    sender: Annotated[str, _text("The phone.", "491701234567")] = field(name="from")
+    to: Annotated[str, _text("The number that it wrote to.", "3388")]
+    content: Annotated[str, _text("The text; empty if the message has none.", "PIZZA with olives")]
+    binary: Annotated[
+        str,
+        _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$"),
+    ]
+    coding: Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
+    time: _Moment
+    parts: Annotated[str, _text("Number of parts that were joined.", "1", "^[0-9]{1,3}$")]
+    complete: Annotated[str, _text("`no` if parts are missing.", "yes", enum=["yes", "no"])]
+    keyword: Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
+    opt_out_suspected: (
+        Annotated[str, _text("`yes` if a word for *stop* is among other words; otherwise absent.", enum=["yes"])]
+        | UnsetType
+    ) = UNSET
+
+
+WEBHOOKS: tuple[type[Struct], ...] = (Receipt, InboundNotice)
+"""The shapes that are posted to customers."""
 
 SHAPES: tuple[type[Struct], ...] = (
     SendResult, QuoteResult, Record, RecordList, Done, Balance, History, InboundItem, InboundPage, SuppressionItem,
-    SuppressionPage, NoticePage, Health, Problem, Receipt,
+    SuppressionPage, NoticePage, Health, Problem, *WEBHOOKS,
 )  # fmt: skip
-"""The shapes that are whole answers, or a receipt."""
+"""The shapes that are whole answers, or are posted to customers."""

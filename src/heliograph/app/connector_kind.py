@@ -47,6 +47,8 @@ class Setting:
     """A hint shown below its field."""
     suggestion: str = ""
     """The text that its field begins with."""
+    example: str = ""
+    """An example for documents; only a text needs it."""
     secret: bool = False
 
 

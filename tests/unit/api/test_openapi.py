@@ -19,7 +19,8 @@ from heliograph.api.messages import V1
 from heliograph.api.openapi import FAULTS, document
 from heliograph.api.operations import OPERATIONS
 from heliograph.api.send_fields import send_fields
-from heliograph.app.facts import Accept, Message, Verdict
+from heliograph.app.facts import Accept, InboundMessage, Message, Verdict
+from heliograph.app.notices.inbound_form import inbound_fields
 from heliograph.app.notices.receipt_form import receipt_fields
 from heliograph.app.sending import optional_fields
 from heliograph.app.sending.compose import SendRules
@@ -27,6 +28,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain import calendar
 from heliograph.domain.error import CATALOGUE, METHOD
 from heliograph.domain.message import ids
+from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.numbers import phone
@@ -105,10 +107,11 @@ def test_every_example_is_valid() -> None:
         for example in response["content"]["application/json"]["examples"].values():
             validator("Problem").validate(example["value"])
             seen += 1
-    receipt = API["webhooks"]["receipt"]["post"]["requestBody"]["content"]
-    assert len(receipt) == 2
-    for content in receipt.values():
-        validator("Receipt").validate(content["example"])
+    for webhook, name in (("receipt", "Receipt"), ("inbound", "InboundNotice")):
+        posted = API["webhooks"][webhook]["post"]["requestBody"]["content"]
+        assert len(posted) == 2
+        for content in posted.values():
+            validator(name).validate(content["example"])
     assert seen > 35
 
 
@@ -223,9 +226,18 @@ def test_the_answer_that_is_written_out_is_a_send_result(scheduled: bool, refere
 
 def test_a_receipt_is_what_is_told() -> None:
     message = Message(1, "491701234567", "Helio", 0, "Hello " * 9, 1, 0, 0, 0, State.SENT, 1, True, "", None, 0, False)
-    final = [state for state in Delivery if state.name in SCHEMAS["Receipt"]["properties"]["message_status"]["enum"]]
-    assert len(final) == 6
-    for state in final:
+    assert SCHEMAS["Receipt"]["properties"]["message_status"]["enum"] == [state.name for state in Delivery]
+    names = [*SCHEMAS["Receipt"]["properties"]]
+    for state in Delivery:
         receipt = receipt_fields(message, ids.to_uuid(5, 7), state, "011", 1_800_000_000_000, ZoneInfo("UTC"))
-        assert list(receipt) == list(SCHEMAS["Receipt"]["properties"])
+        assert [*receipt, "network"] == names
         validator("Receipt").validate(receipt)
+
+
+@pytest.mark.parametrize("wish", Wish)
+def test_a_message_from_a_phone_is_what_is_told(wish: Wish) -> None:
+    message = InboundMessage(1, "op1", "491701234567", "3388", "STOP it", b"STOP it", 0, 1_800_000_000_000, wish=wish)
+    posted = inbound_fields(message, ids.to_uuid(5, 7), ZoneInfo("UTC"))
+    names = [*SCHEMAS["InboundNotice"]["properties"]]
+    assert [*posted] == (names if wish is Wish.SUSPECTED else names[:-1])
+    validator("InboundNotice").validate(posted)

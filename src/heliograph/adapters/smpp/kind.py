@@ -49,7 +49,8 @@ def _ascii(text: str, most: int) -> str:
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     "host": Setting(
-        "Host name or address of the operator's SMSC", text_values.host, hint="Host name or address of the SMSC"
+        "Host name or address of the operator's SMSC", text_values.host, hint="Host name or address of the SMSC",
+        example="smsc.example.net",
     ),
     "port": Setting(
         f"Its port, such as {DEFAULT_PORT}", text_values.whole(1, MAX_PORT),
@@ -58,9 +59,11 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "system_id": Setting(
         f"User name to bind with, up to {MAX_SYSTEM_ID_CHARS} characters",
         lambda text: _ascii(text, MAX_SYSTEM_ID_CHARS), hint="The user name to bind with",
+        example="acme",
     ),
     "password": Setting(
-        "Password to bind with; asked for if left out on a terminal", lambda text: _ascii(text, 64), secret=True
+        "Password to bind with; asked for if left out on a terminal", lambda text: _ascii(text, 64), secret=True,
+        example="W4xb7",
     ),
     "bind": Setting(
         "transceiver, or transmitter+receiver", text_values.one_of(*MODES), choices=MODES, default=MODES[0]

@@ -294,7 +294,15 @@ _BALANCE = Field("balance", Credits(), "Credits left.")
 _FIELDS = (_NAME, _BALANCE, *SETTINGS, Field("created", Moment(), "When it was opened."))
 _KEYS = Rows(KEY_FIELDS, "Key", called=lambda row: "" if row["revoked"] else row["id"])
 _WITH_KEYS = (*_FIELDS, Field("keys", _KEYS, "Its API keys, including revoked keys.", title="keys in use"))
-_SECRET = (Field("secret", Text(), "The secret, shown only now.", is_secret=True),)
+_SECRET = (
+    Field(
+        "secret",
+        Text(),
+        "The secret, shown only now.",
+        is_secret=True,
+        example="whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    ),
+)
 _SPAN = (
     Field("time", Moment(), "Start of the span."),
     Field("requests", Whole(), "Requests that were charged."),
@@ -341,10 +349,16 @@ ACCOUNTS = Resource(
             ),
             answers=(
                 _NAME,
-                Field("password", Text(), "For /api/v2.", is_secret=True),
-                Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key"),
-                Field("key_id", Text(), "Id of the API key."),
-                Field("signing_secret", Text(), "For the signatures of receipts.", is_secret=True),
+                Field("password", Text(), "For /api/v2.", is_secret=True, example="a-long-password"),
+                Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key", example="hk_9f8a7c"),
+                Field("key_id", Text(), "Id of the API key.", example="4f1a2b3c"),
+                Field(
+                    "signing_secret",
+                    Text(),
+                    "For the signatures of receipts.",
+                    is_secret=True,
+                    example="whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+                ),
                 _BALANCE,
                 SETTING["plan"],
                 SETTING["timezone"],
@@ -385,7 +399,7 @@ ACCOUNTS = Resource(
             "Add credit, or take it back",
             reads=(
                 Field("amount", Credits(), "Credits to add; a negative amount takes them back.", example="250"),
-                Field("note", Text(note), "A remark for the ledger.", ""),
+                Field("note", Text(note), "A remark for the ledger.", "", example="invoice 2041"),
                 Field(
                     "reference",
                     Text(_reference),
@@ -518,9 +532,9 @@ LEDGER = Resource(
     fields=(
         Field("key", Whole(), "Key of the entry."),
         Field("time", Moment(), "When the balance changed."),
-        Field("kind", Text(), "`charge`, `refund`, `top-up` or `inbound` (a message from a phone)."),
+        Field("kind", Text(), "`charge`, `refund`, `top-up` or `inbound` (a message from a phone).", example="top-up"),
         Field("amount", Credits(), "Credits; negative for a charge."),
-        Field("note", Text(), "The remark of a top-up."),
+        Field("note", Text(), "The remark of a top-up.", example="invoice 2041"),
     ),
     within=(_NAME,),
     columns=("time", "kind", "amount", "note", "key"),

@@ -129,7 +129,7 @@ def _by_host(owed: Iterable[CallbackView]) -> list[dict[str, Any]]:
 _ID = "[0-9a-f]{32}"
 _MESSAGE = Field("message", Text(pattern=_ID), "Id of the message.", example="0198c5f2a1b37c4d8e9f001122334455")
 _ATTEMPTS = Field("attempts", Whole(), "Tries so far.", title="Tries")
-_PROBLEM = Field("problem", Text(), "The last error, for example `connection refused`.")
+_PROBLEM = Field("problem", Text(), "The last error, for example `connection refused`.", example="connection refused")
 _DUE = Field("due", Moment(), "Time of the next try.", title="Next try")
 _COUNT = (Field("count", Whole(), "Number of callbacks that were changed."),)
 
@@ -143,7 +143,7 @@ CALLBACKS = Resource(
     fields=(
         _MESSAGE,
         Field("account", Reference("account"), "The account that gets it."),
-        Field("url", Text(), "The URL that it is posted to.", title="Receiver"),
+        Field("url", Text(), "The URL that it is posted to.", title="Receiver", example="https://example.com/receipts"),
         _ATTEMPTS,
         _PROBLEM,
         Field("due", _DUE.type, "Time of the next try; null after it failed.", nullable=True),
@@ -166,7 +166,12 @@ CALLBACKS = Resource(
                     "hosts",
                     Rows(
                         (
-                            Field("host", Text(), "The receiver, for example `hooks.example.net`."),
+                            Field(
+                                "host",
+                                Text(),
+                                "The receiver, for example `hooks.example.net`.",
+                                example="hooks.example.net",
+                            ),
                             Field("pending", Whole(), "Callbacks that wait for another try."),
                             _ATTEMPTS,
                             _PROBLEM,
@@ -222,11 +227,11 @@ CALLBACKS = Resource(
             reads=(
                 Field(
                     "messages",
-                    Many(Field("message", Text(pattern=_ID), _MESSAGE.meaning), MOST_AT_ONCE),
+                    Many(_MESSAGE, MOST_AT_ONCE),
                     "Ids of the messages.",
                     None,
                 ),
-                Field("host", Text(), "The failing receiver, instead of messages.", None),
+                Field("host", Text(), "The failing receiver, instead of messages.", None, example="hooks.example.net"),
             ),
             answers=_COUNT,
             id="drop_callbacks",

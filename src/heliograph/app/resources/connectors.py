@@ -287,9 +287,9 @@ _LINK = (
     Field("state", Values(), "The state of the binds; `summary` has it as a sentence."),
 )
 _STEP = (
-    Field("name", Text(), "The step, for example `bind`."),
+    Field("name", Text(), "The step, for example `bind`.", example="bind"),
     Field("ok", Flag(), "Whether it passed."),
-    Field("detail", Text(), "The answer of the operator."),
+    Field("detail", Text(), "The answer of the operator.", example="ESME_ROK"),
 )
 
 
@@ -391,8 +391,9 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
             "State of its binds: `bound`, `1 of 2 bound`, `not bound`, `wrong credentials`, `disabled`; `silent` if "
             "the operator does not answer submit_sm on any bind, `bound, 1 silent` if it answers on other binds; "
             "`no gateway` without a recent report.",
+            example="bound",
         ),
-        Field("warnings", Warnings(), "Possible problems, in sentences."),
+        Field("warnings", Warnings(), "Possible problems, in sentences.", example="The password is sent without TLS."),
     )
     return Resource(
         name="connector",
@@ -487,7 +488,10 @@ def _field(name: str, declared: Sequence[Setting]) -> Field:
     """Returns the field of a setting. If several kinds have the setting, the connector's kind checks its limits."""
     setting = declared[0]
     default = "" if setting.default is None else f" [{_type(name, declared).text(setting.default)}]"
-    return Field(name, _type(name, declared), f"{setting.meaning}{default}.", KEEP, title=setting.title)
+    return Field(
+        name, _type(name, declared), f"{setting.meaning}{default}.", KEEP, title=setting.title,
+        example=setting.example or setting.suggestion,
+    )  # fmt: skip
 
 
 def _type(name: str, declared: Sequence[Setting]) -> Type:

@@ -166,6 +166,7 @@ NETWORK = Field(
     Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
     "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
     "",
+    example="26201",
 )
 SUBMITTED = Field("submitted", _AMOUNT, "Credits for a segment that the operator takes.", example="0.031")
 DELIVERED = Field("delivered", _AMOUNT, "Credits in addition for a delivered segment.", 0)
@@ -229,7 +230,7 @@ COSTS = Resource(
                     "rises",
                     Rows(
                         (
-                            Field("destination", Text(), "MCCMNC or prefix.", empty="(all)"),
+                            Field("destination", Text(), "MCCMNC or prefix.", empty="(all)", example="26201"),
                             Field("was", Credits(), "Credits a delivered segment now."),
                             Field("cost", Credits(), "Credits a delivered segment by the list."),
                         ),
@@ -242,8 +243,8 @@ COSTS = Resource(
                     "losses",
                     Rows(
                         (
-                            Field("destination", Text(), "First digits of the numbers.", empty="(all)"),
-                            Field("plan", Text(), "The price plan."),
+                            Field("destination", Text(), "First digits of the numbers.", empty="(all)", example="49"),
+                            Field("plan", Text(), "The price plan.", example="default"),
                             Field("price", Credits(), "Credits that a segment is sold for."),
                             Field("cost", Credits(), "Credits a delivered segment by the list."),
                         ),

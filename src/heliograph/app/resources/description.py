@@ -157,9 +157,14 @@ class Operation:
         return self.in_path if self.arguments is None else self.arguments
 
     @property
+    def path_parameters(self) -> list[tuple[str, str]]:
+        """The public names in the path, each with its field, or "" if the field has this name."""
+        return _IN_PATH.findall(self.path)
+
+    @property
     def in_path(self) -> tuple[str, ...]:
         """The fields in the path."""
-        return tuple(alias or name for name, alias in _IN_PATH.findall(self.path))
+        return tuple(alias or name for name, alias in self.path_parameters)
 
     @property
     def public_path(self) -> str:

@@ -116,7 +116,7 @@ GUARD = Resource(
             "`held`: the messages wait. `would hold`: the guard only observes, and they are sent.",
         ),
         Field("since", Moment(), "When the traffic became suspect."),
-        Field("why", Text(), "The figures that caused it."),
+        Field("why", Text(), "The figures that caused it.", example="4,600 messages to 49100 this hour, usually 0"),
         Field("messages", Whole(), f"Messages that wait; counted up to {COUNTED}."),
         Field("price", Credits(), "Credits charged for them.", title="Charged"),
     ),

@@ -91,7 +91,7 @@ def key_row(key: ApiKey) -> dict[str, Any]:
 
 
 KEY_FIELDS = (
-    Field("id", Text(), "The key's short id, which is not secret."),
+    Field("id", Text(), "The key's short id, which is not secret.", example="4f1a2b3c"),
     Field("created", Moment(), "When it was made."),
     Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
     Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
@@ -118,7 +118,7 @@ KEYS = Resource(
     fields=KEY_FIELDS,
     within=(
         Field("account", Reference("account"), "The account."),
-        Field("key_id", Text(), "The key's id, as in the list."),
+        Field("key_id", Text(), "The key's id, as in the list.", example="4f1a2b3c"),
     ),
     also={"username": "account"},
     scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_KEYS),
@@ -131,8 +131,15 @@ KEYS = Resource(
             reads=(EXPIRES,),
             may_be_bare=True,
             answers=(
-                Field("key_id", Text(), "Its id."),
-                Field("api_key", Text(), "The key for /api/v1, shown only now.", is_secret=True, title="API key"),
+                Field("key_id", Text(), "Its id.", example="4f1a2b3c"),
+                Field(
+                    "api_key",
+                    Text(),
+                    "The key for /api/v1, shown only now.",
+                    is_secret=True,
+                    title="API key",
+                    example="hk_9f8a7c",
+                ),
                 Field("expires", Moment(), "When it expires.", nullable=True),
             ),
             status=201,

@@ -107,6 +107,7 @@ _KEYWORD = Field(
     "The first word of the text, for example PIZZA; empty: any.",
     "",
     empty="(any)",
+    example="pizza",
 )
 _ACCOUNT = Field("account", Reference("account"), "The account that gets the messages.")
 _CONNECTOR = Field(
@@ -115,6 +116,7 @@ _CONNECTOR = Field(
     "The connector that the messages come from; empty: any.",
     "",
     empty="(any)",
+    example="op1",
 )
 
 NUMBERS = Resource(

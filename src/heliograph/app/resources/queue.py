@@ -287,7 +287,7 @@ _FILTERS: Final = (
     Field("account", Reference("account"), "Only messages of this account.", None),
     Field("country", Text(_country, "[A-Za-z]{2}"), "Only messages to this country, such as DE.", ""),
     Field("network", Text(_network, "[0-9]{5,6}"), "Only messages to this network (MCCMNC), such as 26201.", ""),
-    Field("older_than", Duration(), "Only messages that have waited for longer than this, such as 10m.", None),
+    Field("older_than", Duration(), "Only messages that have waited for longer than this, such as 10m.", None, "10m"),
 )
 _FIELDS_BY_NAME: Final = {each.name: each for each in _FILTERS}
 _ACTED: Final = (
@@ -297,13 +297,13 @@ _ACTED: Final = (
     Field("more", Flag(), "Whether more messages fit: the action ends after 20 s. Repeat it."),
 )
 _MESSAGE: Final = (
-    Field("id", Text(), "Id of the message."),
-    Field("account", Text(), "The account that sent it."),
-    Field("connector", Text(), "The connector that it waits for."),
-    Field("to", Text(), "The destination."),
-    Field("network", Text(), "MCCMNC of its network; empty if it was not known."),
+    Field("id", Text(), "Id of the message.", example="019e2b1c5f3a70008c1de1f5a0b7c3d2"),
+    Field("account", Text(), "The account that sent it.", example="acme"),
+    Field("connector", Text(), "The connector that it waits for.", example="op1"),
+    Field("to", Text(), "The destination.", example="491701234567"),
+    Field("network", Text(), "MCCMNC of its network; empty if it was not known.", example="26201"),
     Field("time", Moment(), "The time since which it waits."),
-    Field("held", Text(), "`administrator`, `guard`, `suspended`, or empty if nothing holds it."),
+    Field("held", Text(), "`administrator`, `guard`, `suspended`, or empty if nothing holds it.", example="guard"),
     Field("in_memory", Flag(), "Whether a node has it in memory, to send it next."),
     Field("price", Credits(), "Credits charged for it."),
 )
@@ -341,8 +341,13 @@ QUEUE = Resource(
     fields=(
         replace(_FILTERS[0], meaning="The connector that the messages wait for."),
         replace(_FILTERS[1], meaning="The account that sent them."),
-        Field("country", Text(), "The country of their destinations, such as DE; empty: none."),
-        Field("network", Text(), "The network of their destinations (MCCMNC), such as 26201; empty: not known."),
+        Field("country", Text(), "The country of their destinations, such as DE; empty: none.", example="DE"),
+        Field(
+            "network",
+            Text(),
+            "The network of their destinations (MCCMNC), such as 26201; empty: not known.",
+            example="26201",
+        ),
         Field("messages", Whole(), "Messages that wait, with held messages."),
         Field("held", Whole(), "Messages that are held, by an administrator, the pumping guard or a suspension."),
         Field("on_hold", Whole(), "Messages that an administrator holds."),
@@ -368,12 +373,12 @@ QUEUE = Resource(
             "Waiting messages, first accepted first",
             reads=(
                 *_FILTERS,
-                Field("after", Text(pattern="[0-9]{0,18}"), "The `cursor` of an earlier answer.", ""),
+                Field("after", Text(pattern="[0-9]{0,18}"), "The `cursor` of an earlier answer.", "", example="17"),
                 Field("limit", Whole(1, 1_000), "The most messages.", 100),
             ),
             answers=(
                 Field("messages", Rows(_MESSAGE, "WaitingMessage", is_table=True), "The messages."),
-                Field("cursor", Text(), "Goes on with `after`; null: there are no more.", nullable=True),
+                Field("cursor", Text(), "Goes on with `after`; null: there are no more.", nullable=True, example="17"),
             ),
             id="list_queued_messages",
             answer_name="QueuedMessages",
@@ -386,7 +391,7 @@ QUEUE = Resource(
             "Make waiting messages wait for another connector",
             "Moved",
             "Held messages stay held.",
-            Field("to", Reference("connector"), "The new connector."),
+            Field("to", Reference("connector"), "The new connector.", example="op2"),
         ),
         _action(
             "hold",

@@ -136,27 +136,36 @@ def _line(what: str, found: int, erased: int, cancelled: int = 0, left: int = 0,
 
 _ORDER = (
     Field("number", Text(parse_number), "The phone: 7 to 15 digits with country code.", example="491701234567"),
-    Field("account", Reference("account", optional=True), "Only data of this account; empty: all accounts.", ""),
+    Field(
+        "account",
+        Reference("account", optional=True),
+        "Only data of this account; empty: all accounts.",
+        "",
+        example="acme",
+    ),
 )
 _LINE = (
-    Field("what", Text(), "A kind of data, for example `messages to it`."),
+    Field("what", Text(), "A kind of data, for example `messages to it`.", example="messages to it"),
     Field("found", Whole(), "Number of rows found."),
     Field("erased", Whole(), "Number of rows that were erased, or would be."),
     Field("cancelled", Whole(), "Number of erased messages that were waiting, and are cancelled and refunded."),
     Field("left", Whole(), "Number of rows that are erased later, because they are in use."),
-    Field("note", Text(), "The reason, or the next step."),
+    Field("note", Text(), "The reason, or the next step.", example="Delete older backups."),
 )
-_KEPT = (Field("what", Text(), "A kind of data that stays."), Field("why", Text(), "The reason."))
+_KEPT = (
+    Field("what", Text(), "A kind of data that stays.", example="messages to it"),
+    Field("why", Text(), "The reason.", example="The ledger has no numbers."),
+)
 _OPTED_OUT = (
-    Field("account", Text(), "An account that must not send to the phone."),
+    Field("account", Text(), "An account that must not send to the phone.", example="acme"),
     Field("since", Moment(), "When the phone was suppressed."),
-    Field("source", Text(), "How the phone opted out."),
+    Field("source", Text(), "How the phone opted out.", example="message"),
 )
 _RECEIPT = (
-    Field("connector", Text(), "The connector that it came from."),
-    Field("operator_id", Text(), "The operator's id."),
-    Field("delivery", Text(), "The state."),
-    Field("err", Text(), "The operator's code."),
+    Field("connector", Text(), "The connector that it came from.", example="op1"),
+    Field("operator_id", Text(), "The operator's id.", example="1f3a70"),
+    Field("delivery", Text(), "The state.", example="DELIVRD"),
+    Field("err", Text(), "The operator's code.", example="000"),
     Field("time", Moment(), "When it arrived."),
 )
 
@@ -177,7 +186,7 @@ RECIPIENTS = Resource(
             "Erase the stored data of a phone, with a report",
             reads=(*_ORDER, Field("dry_run", Flag(), "Only report, without erasing.", False)),
             answers=(
-                Field("number", Text(), "The masked number."),
+                Field("number", Text(), "The masked number.", example="4917...567"),
                 Field("dry_run", Flag(), "Whether this is only a report."),
                 Field("lines", Rows(_LINE, "ErasureLine"), "A line for each kind of data."),
                 Field("kept", Rows(_KEPT, "Kept"), "Data that stay, with the reasons."),
@@ -193,7 +202,7 @@ RECIPIENTS = Resource(
             "All stored data of a phone",
             reads=_ORDER,
             answers=(
-                Field("number", Text(), "The phone."),
+                Field("number", Text(), "The phone.", example="491701234567"),
                 Field("time", Moment(), "Time of the export."),
                 Field("complete", Flag(), "False if there are more than 10,000 messages of a kind."),
                 Field("messages", Rows(messages.EXPORTED, "ExportedMessage"), "Messages to it, newest first."),

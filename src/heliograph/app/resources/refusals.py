@@ -74,7 +74,7 @@ def _format_total(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
 
 
 _REASONS: Final = tuple(each.value for each in Reason)
-_ACCOUNT = Field("account", Text(), "The account's name.")
+_ACCOUNT = Field("account", Text(), "The account's name.", example="acme")
 _REASON = Field("reason", Text(), f"One of {', '.join(f'`{each}`' for each in _REASONS)}.", example="credit")
 _REQUESTS = Field("requests", Whole(), "Refused requests.")
 
@@ -85,12 +85,12 @@ _REQUEST = (
     _ACCOUNT,
     _REASON,
     Field("status", Whole(), "HTTP status of the answer."),
-    Field("method", Text(), "HTTP method."),
-    Field("path", Text(), "The path; phone numbers are masked."),
-    Field("field", Text(), "The invalid field; empty if the error is about no field."),
-    Field("message", Text(), "The error message that the customer got."),
-    Field("address", Text(), "Address of the client."),
-    Field("request_id", Text(), "The `X-Request-Id` of the answer."),
+    Field("method", Text(), "HTTP method.", example="POST"),
+    Field("path", Text(), "The path; phone numbers are masked.", example="/api/v1/messages"),
+    Field("field", Text(), "The invalid field; empty if the error is about no field.", example="to"),
+    Field("message", Text(), "The error message that the customer got.", example="The field to is missing."),
+    Field("address", Text(), "Address of the client.", example="192.0.2.9"),
+    Field("request_id", Text(), "The `X-Request-Id` of the answer.", example="checkout-7f3a"),
 )
 
 REFUSALS = Resource(

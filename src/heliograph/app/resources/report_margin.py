@@ -221,8 +221,8 @@ MARGIN: Final = Operation(
             Rows(
                 (
                     *(
-                        Field(kind, Text(), f"{meaning}; null: not asked for.", nullable=True)
-                        for kind, meaning in zip(
+                        Field(kind, Text(), f"{meaning}; null: not asked for.", example=example, nullable=True)
+                        for kind, meaning, example in zip(
                             MARGIN_BY,
                             (
                                 "The connector of the last segment",
@@ -230,6 +230,7 @@ MARGIN: Final = Operation(
                                 "MCCMNC of the number, empty if it is not known",
                                 "The account's plan",
                             ),
+                            ("op1", "DE", "26201", "default"),
                             strict=True,
                         )
                     ),

@@ -143,11 +143,18 @@ _COUNTS = (
     Field("delivery_share", Decimal(1), "Delivered messages of all ended messages; null: none ended.", nullable=True),
 )
 _SHOWN = tuple(each.name for each in _COUNTS if each.name in COUNTS)
-_TIME = Field("time", Text(), "Start of the step: ISO 8601, in the report's time zone.")
+_TIME = Field(
+    "time", Text(), "Start of the step: ISO 8601, in the report's time zone.", example="2027-01-15T00:00:00+01:00"
+)
 _POINT = (*_COUNTS, _TIME)
 _PART = (
     *_COUNTS,
-    Field("name", Text(), "A name, a country by ISO 3166-1, or a network by MCCMNC; empty: messages without it."),
+    Field(
+        "name",
+        Text(),
+        "A name, a country by ISO 3166-1, or a network by MCCMNC; empty: messages without it.",
+        example="acme",
+    ),
     _TO_OPERATOR,
     _TO_RECEIPT,
 )
@@ -179,14 +186,25 @@ REPORTS = Resource(
                     "country", Text(pattern="[A-Za-z]{2}"), "Only messages to and from this country, such as DE.", ""
                 ),
                 Field("network", Text(), "Only messages to this network (MCCMNC), such as 26201.", ""),
-                Field("zone", Text(), "Time zone of days and times, such as Europe/Berlin.", "UTC"),
+                Field(
+                    "zone",
+                    Text(),
+                    "Time zone of days and times, such as Europe/Berlin.",
+                    "UTC",
+                    example="Europe/Berlin",
+                ),
             ),
             answers=(
-                Field("range", Text(), "The period."),
+                Field("range", Text(), "The period.", example="month"),
                 Field("zone", Text(), "IANA time zone of the days in the report.", example="Europe/Berlin"),
-                Field("note", Text(), "The reason why days are in UTC instead of the requested zone; else empty."),
-                Field("start", Text(), "ISO 8601, in the report's time zone."),
-                Field("end", Text(), "ISO 8601, in the report's time zone."),
+                Field(
+                    "note",
+                    Text(),
+                    "The reason why days are in UTC instead of the requested zone; else empty.",
+                    example="Days are kept in Europe/Berlin only.",
+                ),
+                Field("start", Text(), "ISO 8601, in the report's time zone.", example="2027-01-01T00:00:00+01:00"),
+                Field("end", Text(), "ISO 8601, in the report's time zone.", example="2027-02-01T00:00:00+01:00"),
                 Field("step_s", Whole(), "Seconds between two points; other steps on days with a clock change."),
                 Field("total", Item(_COUNTS, "Counts"), "Counts of the whole period."),
                 Field("before", Item(_COUNTS, "Counts"), "Counts of the period before."),

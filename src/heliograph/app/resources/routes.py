@@ -287,12 +287,15 @@ NETWORK = Field(
     "MCCMNC of the numbers' network, such as 26201, instead of a prefix.",
     "",
 )
-ACCOUNT = Field("account", Reference("account", optional=True), "Only messages of this account.", "", empty="(any)")
+ACCOUNT = Field(
+    "account", Reference("account", optional=True), "Only messages of this account.", "", empty="(any)", example="acme"
+)
 PLAN = Field(
     "plan",
     Text(lambda text: check_name("plan", text) if text else "", "[A-Za-z0-9._-]{0,64}"),
     "Only messages of accounts with this price plan.",
     "",
+    example="default",
 )
 SENDER = Field("sender", Text(_read_sender), "Only messages with this sender ID; may end with *.", "", example="ACME*")
 SHARE = Field(
@@ -307,31 +310,37 @@ RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALL
 """The fields of a route."""
 
 COVERED = (
-    Field("prefix", Text(), "First digits of the numbers, as far as no longer prefix has a row.", empty="(all)"),
-    Field("network", Text(), "MCCMNC of the prefix.", empty=""),
-    Field("connector", Text(), "The connector that takes a message now; null: none.", nullable=True),
-    Field("others", Words(), "Connectors after it."),
+    Field(
+        "prefix",
+        Text(),
+        "First digits of the numbers, as far as no longer prefix has a row.",
+        empty="(all)",
+        example="49",
+    ),
+    Field("network", Text(), "MCCMNC of the prefix.", empty="", example="26201"),
+    Field("connector", Text(), "The connector that takes a message now; null: none.", nullable=True, example="op1"),
+    Field("others", Words(), "Connectors after it.", example="op2"),
     Field("price", Credits(), "Credits a segment; null: none.", nullable=True),
     Field("cost", Credits(), "Credits a delivered segment over the connector; null: not known.", nullable=True),
     Field("best_cost", Credits(), "The lowest known cost over any of them; null: not known.", nullable=True),
     Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
-    Field("problem", Text(), "`no route`, `no price`, `no margin`, `loss`, or empty."),
+    Field("problem", Text(), "`no route`, `no price`, `no margin`, `loss`, or empty.", example="no route"),
 )
 """A destination of a plan."""
 
 DECISION = (
-    Field("number", Text(), "The number."),
-    Field("connector", Text(), "The connector that takes the number; null: none does.", nullable=True),
-    Field("network", Text(), "MCCMNC of its network.", empty="not known"),
+    Field("number", Text(), "The number.", example="491701234567"),
+    Field("connector", Text(), "The connector that takes the number; null: none does.", nullable=True, example="op1"),
+    Field("network", Text(), "MCCMNC of its network.", empty="not known", example="26201"),
     Field("price", Credits(), "Credits a segment; null: it has no price.", nullable=True),
-    Field("reasons", Words(), "The reasons, as sentences."),
+    Field("reasons", Words(), "The reasons, as sentences.", example="The route of prefix 49 chose op1."),
     Field(
         "candidates",
         Rows(
             (
-                Field("connector", Text(), "The connector."),
+                Field("connector", Text(), "The connector.", example="op1"),
                 Field("usable", Flag(), "Whether it can send now."),
-                Field("why", Text(), "The rule that chose it, or the reason why it cannot send."),
+                Field("why", Text(), "The rule that chose it, or the reason why it cannot send.", example="prefix 49"),
                 Field("cost", Credits(), "Credits a delivered segment; null: not known.", nullable=True),
                 Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
                 Field(
@@ -394,7 +403,15 @@ ROUTES = Resource(
             "GET /coverage",
             find_coverage,
             "Connector, price and cost of each destination",
-            reads=(Field("plan", Text(lambda text: check_name("plan", text)), "The price plan.", DEFAULT_PLAN),),
+            reads=(
+                Field(
+                    "plan",
+                    Text(lambda text: check_name("plan", text)),
+                    "The price plan.",
+                    DEFAULT_PLAN,
+                    example="default",
+                ),
+            ),
             answers=(Field("destinations", Rows(COVERED, "Covered", is_table=True), "By prefix."),),
             more="Destinations of a price plan. A missing route, price or margin, and a loss, are marked.",
             examples=("route coverage", "route coverage --plan resellers --csv coverage.csv"),
@@ -407,8 +424,13 @@ ROUTES = Resource(
             explain_number,
             "Show the connector and the price for a number, with the reasons",
             reads=(
-                Field("number", Text(pattern="[1-9][0-9]{6,14}"), "The number: digits with country code."),
-                Field("account", Reference("account", optional=True), "The account that sends.", ""),
+                Field(
+                    "number",
+                    Text(pattern="[1-9][0-9]{6,14}"),
+                    "The number: digits with country code.",
+                    example="491701234567",
+                ),
+                Field("account", Reference("account", optional=True), "The account that sends.", "", example="acme"),
                 Field("from", Text(), "The sender ID.", "", example="ACME"),
             ),
             answers=DECISION,

@@ -63,7 +63,9 @@ async def remove(desk: Desk, account: str, sender: str) -> None:
 _ACCOUNT = Field("account", Reference("account"), "The account that wants to use it.")
 _SENDER = Field("sender", Text(_sender), "The sender ID, as in the field `from` of requests.", example="ACME")
 _STATE = Field("state", Choice(SenderState), "Whether the account may use it.", SenderState.PENDING)
-_NOTE = Field("note", Text(note), "The reason, for administrators; customers do not see it.", "")
+_NOTE = Field(
+    "note", Text(note), "The reason, for administrators; customers do not see it.", "", example="contract of 2027"
+)
 
 SENDERS = Resource(
     name="sender",

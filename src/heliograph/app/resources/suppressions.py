@@ -90,7 +90,12 @@ SUPPRESSIONS = Resource(
         _ACCOUNT,
         NUMBER,
         Field("since", Moment(), "When it was suppressed."),
-        Field("source", Text(), "How it was added: `message` (a STOP), `api`, `console`, `command` or `import`."),
+        Field(
+            "source",
+            Text(),
+            "How it was added: `message` (a STOP), `api`, `console`, `command` or `import`.",
+            example="message",
+        ),
     ),
     scopes=Scopes(Scope.READ_MESSAGES, Scope.WRITE_MESSAGES),
     operations=(

@@ -195,7 +195,12 @@ _TEXT = Field(
 )
 _SENDER = Field("sender", Text(_read_sender), "The sender ID; empty: any.", "", example="HELIO", empty="(any)")
 _ACCOUNT = Field(
-    "account", Reference("account", optional=True), "The account that may use it; empty: any.", "", empty="(any)"
+    "account",
+    Reference("account", optional=True),
+    "The account that may use it; empty: any.",
+    "",
+    empty="(any)",
+    example="acme",
 )
 _TLVS = Field(
     "tlvs",
@@ -321,7 +326,12 @@ TEMPLATES = Resource(
                     "The template that the text fits, else the nearest template; null: there is no template.",
                     nullable=True,
                 ),
-                Field("problem", Text(), "The first difference from the nearest template; empty if the text fits."),
+                Field(
+                    "problem",
+                    Text(),
+                    "The first difference from the nearest template; empty if the text fits.",
+                    example="the text ends early",
+                ),
             ),
             scope=Scope.READ_ROUTES,
             id="check_text",

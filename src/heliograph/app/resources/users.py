@@ -186,15 +186,24 @@ def _token_name(text: str) -> str:
 _NAME = Field("name", Text(_name), "Name to sign in with.", example="ada")
 _ROLE = Field("role", Choice(UserRole), "viewer, operator or admin.", example="viewer")
 _SECOND_FACTOR = Field("second_factor", Flag(), "Whether a second factor is set up.")
-_PASSWORD = Field("password", Text(_password), "The password; left out: a random one.", KEEP, is_secret=True)
-_MADE_UP = Field("password", Text(), "The random password, shown only now.", nullable=True, is_secret=True)
+_PASSWORD = Field(
+    "password",
+    Text(_password),
+    "The password; left out: a random one.",
+    KEEP,
+    is_secret=True,
+    example="a-long-password",
+)
+_MADE_UP = Field(
+    "password", Text(), "The random password, shown only now.", nullable=True, is_secret=True, example="a-long-password"
+)
 
-_TOKEN_ID = Field("id", Text(), "The token's short id.")
+_TOKEN_ID = Field("id", Text(), "The token's short id.", example="4f1a2b3c")
 _TOKEN_NAME = Field("name", Text(_token_name), "The purpose of the token.", example="billing")
 _TOKEN_FIELDS = (
     _TOKEN_ID,
     _TOKEN_NAME,
-    Field("scopes", Words(), "Permissions of the token."),
+    Field("scopes", Words(), "Permissions of the token.", example="accounts:read"),
     Field("created", Moment(), "When it was made."),
     Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
     Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
@@ -288,14 +297,19 @@ TOKENS = Resource(
                 _TOKEN_NAME,
                 Field(
                     "scopes",
-                    Many(Field("scope", Text(), "A permission. Repeatable."), len(TOKEN_SCOPES)),
+                    Many(
+                        Field("scope", Text(), "A permission. Repeatable.", example="accounts:read"), len(TOKEN_SCOPES)
+                    ),
                     "Permissions of the token.",
                     KEEP,
                 ),
                 Field("all_scopes", Flag(), "Give it all scopes that a token may have.", False),
                 EXPIRES,
             ),
-            answers=(*_TOKEN_FIELDS, Field("secret", Text(), "The token, shown only now.", is_secret=True)),
+            answers=(
+                *_TOKEN_FIELDS,
+                Field("secret", Text(), "The token, shown only now.", is_secret=True, example="hat_9f8a7c"),
+            ),
             answer_name="NewToken",
             arguments=("name",),
             examples=(
