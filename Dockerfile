@@ -52,6 +52,6 @@ VOLUME /var/lib/heliograph
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/health/ready', timeout=4)"]
+    CMD ["heliograph", "health"]
 ENTRYPOINT ["heliograph"]
 CMD ["serve"]

@@ -46,6 +46,7 @@ _MODULES = {
     "settings": "settings",
     "openapi": "openapi",
     "doctor": "doctor",
+    "health": "health",
     "audit": "audit",
     "encryption": "encryption",
     "backup": "backup",

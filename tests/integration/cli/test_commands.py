@@ -3,7 +3,9 @@
 import json
 import shlex
 import socket
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -359,6 +361,26 @@ def test_the_doctor_finds_nothing_wrong_in_a_fresh_directory(run: Run, monkeypat
     checks = {each["check"]: each["result"] for each in report["checks"]}
     assert checks["store"] == checks["books"] == checks["clock"] == checks["listen"] == "ok"
     assert checks["connectors"] == "note"
+
+
+def test_health_asks_the_address_of_the_settings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/health/ready" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing is logged."""
+
+    with HTTPServer(("127.0.0.1", 0), Answering) as server:
+        monkeypatch.setenv("HELIOGRAPH_HTTP_HEALTH_LISTEN", f"0.0.0.0:{server.server_port}")
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        ready = run("health")
+        thread.join()
+    assert (ready.exit_code, ready.stdout) == (0, f"0.0.0.0:{server.server_port} is ready.\n")
+    gone = run("health", "--json")
+    assert (gone.exit_code, json.loads(gone.stdout)["ready"]) == (1, False)
 
 
 def test_the_doctor_judges_receivers_as_the_sender_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from heliograph.app.configuration import OFF, ON
 from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
+from heliograph.cli.checks.readiness import readiness_of, running_address
 from heliograph.cli.command import Failure, Invocation
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
@@ -265,9 +266,9 @@ def _certificate(settings: "Settings") -> list[Finding]:
 def _listener(invocation: Invocation, settings: "Settings") -> Finding:
     from heliograph.config import parse_address
 
-    running = _running(invocation)
+    running = running_address(invocation)
     if running:
-        return _readiness(running.removeprefix("http://"))
+        return _readiness(running)
     host, port = parse_address(settings.http.listen)
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -277,30 +278,10 @@ def _listener(invocation: Invocation, settings: "Settings") -> Finding:
         return _readiness(settings.http.listen, str(error))
 
 
-def _running(invocation: Invocation) -> str:
-    """Returns the URL of the gateway that runs on the data directory, or "" if none is known."""
-    from heliograph.cli.live.control import ask_once
-
-    try:
-        return str(ask_once(invocation, {"ask": "address"}).get("url", ""))
-    except (Failure, OSError, ValueError):
-        return ""
-
-
 def _readiness(address: str, problem: str = "it does not answer") -> Finding:
     """Returns whether a ready gateway listens on the address. `problem` is the finding if there is no HTTP answer."""
-    import http.client
-
-    from heliograph.config import parse_address
-
-    host, port = parse_address(address)
-    near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to connect, not to listen
-    try:
-        connection = http.client.HTTPConnection(near, port, timeout=_CONNECT_S)
-        connection.request("GET", "/health/ready")
-        status = connection.getresponse().status
-        connection.close()
-    except (OSError, http.client.HTTPException):
+    status = readiness_of(address)
+    if status is None:
         return Finding("listen", "fail", f"{address}: {problem}", "Stop the program that uses it, or set http.listen")
     if status == 200:
         return Finding("listen", "ok", f"a gateway runs on {address} and is ready")
