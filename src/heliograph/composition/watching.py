@@ -1,5 +1,6 @@
 """The part of the composition root for watching: metrics, the control socket for local commands, events, traces."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -144,18 +145,26 @@ class Watching:
 
 
 def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
-    """Returns None if the settings name no endpoint. Raises Unusable if OpenTelemetry is not installed."""
+    """Returns None if neither the settings nor OpenTelemetry's variables name an endpoint. Raises Unusable if
+    OpenTelemetry is not installed."""
     traces = settings.traces
-    if not traces.endpoint:
+    named_by = "traces.endpoint" if traces.endpoint else _endpoint_variable()
+    if not named_by:
         return None
     try:
         from heliograph.adapters.tracing import open_traces
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        raise Unusable(
-            f"traces.endpoint is set, and {missing} is not installed: pip install 'heliograph[otel]'"
-        ) from error
+        raise Unusable(f"{named_by} is set, and {missing} is not installed: pip install 'heliograph[otel]'") from error
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
+
+
+def _endpoint_variable() -> str:
+    """Returns the variable that names a collector, or "" if there is none or another one turns traces off."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none":
+        return ""
+    names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    return next((name for name in names if os.environ.get(name)), "")
 
 
 async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:

@@ -452,7 +452,8 @@ class Traces:
 
     endpoint: str = _setting(
         "",
-        "URL to which spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty: no traces.",
+        "URL to which spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces. Empty: as the "
+        "variable OTEL_EXPORTER_OTLP_ENDPOINT says; without it no traces.",
         check=endpoint_problem,
     )
     sample_ratio: float = _setting(

@@ -130,6 +130,12 @@ async def test_a_messages_way_is_one_trace() -> None:
         assert span.status.status_code is not StatusCode.ERROR
     assert attributes(request)["heliograph.message.id"] == ids.to_hex(message.key, message.tail)
     assert attributes(request)["http.response.status_code"] == 200
+    required = {"http.request.method": "POST", "url.path": "/api/v1/messages", "url.scheme": "http"}
+    assert required.items() <= attributes(request).items()
+    assert attributes(spans["callback"]) == {
+        "http.request.method": "POST", "server.address": "customer.example", "server.port": 443,
+        "url.full": "https://customer.example:443/REDACTED", "http.response.status_code": 200,
+    }  # fmt: skip
     assert str(attributes(request)["heliograph.request.id"]).startswith("test-")
     assert (spans["queue"].start_time, spans["queue"].end_time) == (START * MS, (START + 50) * MS)
     assert (spans["submit_sm"].start_time, spans["submit_sm"].end_time) == ((START + 50) * MS, (START + 90) * MS)
@@ -149,7 +155,30 @@ async def test_the_callback_carries_the_trace_on() -> None:
     assert context is not None
     assert (version, trace, parent, flags) == ("00", TRACE, f"{context.span_id:016x}", "01")
     assert span.status.status_code is StatusCode.ERROR
-    assert attributes(span)["server.address"] == "customer.example"
+    assert attributes(span)["error.type"] == "500"
+
+
+async def test_the_service_has_the_name_of_opentelemetrys_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, name in (("", "heliograph"), ("sms-gateway", "sms-gateway")):
+        monkeypatch.setenv("OTEL_SERVICE_NAME", variable)
+        world = await traced()
+        assert await world.send() is not None
+        resource = world.spans()["POST /api/v1/messages"].resource.attributes
+        assert resource["service.name"] == name
+        assert resource["service.version"]
+
+
+async def test_a_method_that_http_does_not_have_is_another() -> None:
+    world = await traced()
+    scope = {
+        "type": "http", "method": "BREW", "path": "/api/v1/messages", "query_string": b"", "headers": [],
+        "client": ("192.0.2.7", 1), "http_version": "1.1",
+    }  # fmt: skip
+    await run_asgi(world.traces.around(world.gateway.app), scope, [b""])
+    [span] = world.exporter.get_finished_spans()
+    assert attributes(span)["http.request.method"] == "_OTHER"
+    assert attributes(span)["http.request.method_original"] == "BREW"
+    assert span.name == "HTTP /api/v1/messages"
 
 
 async def test_spans_hold_neither_text_nor_number_nor_url() -> None:

@@ -17,6 +17,9 @@ _PARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-([0-9a-f]{2})").ma
 _CONTEXT = frozenset({b"traceparent", b"tracestate"})
 
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+"""The methods that attributes name; any other is `_OTHER`."""
+
 _CHOSEN = b":chosen"
 """Names the choice among a request's headers. No client can send it: no header begins with a colon."""
 
@@ -60,12 +63,21 @@ class TracedRequests:
         # The path without the id in it, so that the names of spans are few.
         path = scope["path"].rstrip("/")
         route = path if path.endswith("/quote") else _ID.sub("/messages/{id}", path)
+        is_known = scope["method"] in _METHODS
         span = self._tracer.start_span(
-            f"{scope['method']} {route}",
+            f"{scope['method'] if is_known else 'HTTP'} {route}",
             self._read.extract(carrier),
             SpanKind.SERVER,
-            {"http.request.method": scope["method"], "http.route": route},
+            {
+                "http.request.method": scope["method"] if is_known else "_OTHER",
+                "http.route": route,
+                "url.path": scope["path"],
+                "url.scheme": scope.get("scheme", "http"),
+                "network.protocol.version": scope["http_version"],
+            },
         )
+        if not is_known:
+            span.set_attribute("http.request.method_original", scope["method"])
 
         async def noting(message: Event) -> None:
             if message["type"] == "http.response.start":
@@ -87,4 +99,5 @@ def _note(span: Span, start: Event) -> None:
         if name == b"x-request-id":
             span.set_attribute("heliograph.request.id", value.decode("latin-1"))
     if status >= 500:
+        span.set_attribute("error.type", str(status))
         span.set_status(Status(StatusCode.ERROR))

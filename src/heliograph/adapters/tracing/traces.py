@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -42,6 +42,8 @@ class TraceWatcher:
     def __init__(self, processor: SpanProcessor, ratio: float, clock: Clock) -> None:
         """`ratio`: share of the requests that are traced, for example 0.01, among requests without a traceparent."""
         resource = Resource.create({"service.name": "heliograph", "service.version": __version__})
+        # Without this, our name would take precedence over OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+        resource = resource.merge(OTELResourceDetector().detect())
         # The spans end with `close`, not with the interpreter.
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(processor)
@@ -171,10 +173,7 @@ class TraceWatcher:
             parent = self._messages.get(job.key)
             if parent is None:
                 continue
-            host = urlsplit(job.url).hostname or ""
-            span = self._tracer.start_span(
-                "callback", _below(parent), SpanKind.CLIENT, {"server.address": host, "http.request.method": "POST"}
-            )
+            span = self._tracer.start_span("callback", _below(parent), SpanKind.CLIENT, _receiver(job.url))
             context = span.get_span_context()
             self._calls[job.key] = span
             job.traceparent = (
@@ -189,12 +188,14 @@ class TraceWatcher:
             if sent.code:
                 span.set_attribute("http.response.status_code", sent.code)
             if not 200 <= sent.code < 300:
+                span.set_attribute("error.type", str(sent.code or "_OTHER"))
                 span.set_status(Status(StatusCode.ERROR, sent.problem))
             span.end()
 
     def lost(self) -> None:
         calls, self._calls = self._calls, {}
         for span in calls.values():
+            span.set_attribute("error.type", "_OTHER")
             span.set_status(Status(StatusCode.ERROR, "the sender stopped"))
             span.end()
 
@@ -244,13 +245,26 @@ class _TracedSender:
         await self._sender.close()
 
 
+def _receiver(url: str) -> dict[str, str | int]:
+    """Returns the attributes of a callback. Its path and query may contain secrets, so they are left out."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return {
+        "http.request.method": "POST",
+        "server.address": parts.hostname or "",
+        "server.port": port,
+        "url.full": f"{parts.scheme}://{host}:{port}/REDACTED",
+    }
+
+
 def _below(parent: SpanContext) -> Context:
     return set_span_in_context(NonRecordingSpan(parent))
 
 
 def open_traces(endpoint: str, ratio: float, clock: Clock) -> TraceWatcher:
     """Opens traces that export spans by OTLP over HTTP, in a thread of their own; spans that cannot be sent are
-    dropped."""
+    dropped. Without an endpoint, the exporter finds it in the variables of OpenTelemetry."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    return TraceWatcher(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)), ratio, clock)
+    return TraceWatcher(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint or None)), ratio, clock)
