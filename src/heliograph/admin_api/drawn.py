@@ -1,15 +1,16 @@
 """Operations of the admin API, drawn from the descriptions of resources."""
 
 import types
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
-from heliograph.admin_api.request import given_fields, parse_cursor, parse_key
+from heliograph.admin_api.request import given_fields, key_cursor, parse_cursor, parse_key, parse_key_cursor
 from heliograph.app.resources.description import Answer, Operation, Page, Resource
 from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import (
@@ -51,7 +52,9 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         given = _given(resource, operation, path, query, body)
         if operation.page:
             given |= _page(operation, query)
-        return shown(resource, operation, await operation.run(desk, **given), given.get("limit", 0))
+        cut = _Cut(resource, query) if resource.is_cut(operation) else None
+        answer = shown(resource, operation, await operation.run(desk, **given), given.get("limit", 0))
+        return answer if cut is None else cut.page_of(answer)
 
     query, reads = [_parameter(each) for each in operation.reads], None
     if not operation.asks_by_query:
@@ -63,7 +66,15 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         query.append(QueryParameter("limit", "Rows at most.", bounds))
         pattern = "[0-9]{1,18}-[0-9]{1,18}" if operation.cursor_has_time else "[0-9]{1,18}"
         schema = {"type": "string", "pattern": f"^({pattern})?$"}
-        query.append(QueryParameter("cursor", "Goes on after an earlier answer: its `cursor`.", schema))
+        query.append(QueryParameter("cursor", _CURSOR, schema))
+    if resource.is_cut(operation):
+        bounds = {"type": "integer", "minimum": 1, "maximum": _MOST_ROWS}
+        query.append(
+            QueryParameter(
+                "limit", "Rows at most, in the order of their keys. Without it all rows, without a `cursor`.", bounds
+            )
+        )
+        query.append(QueryParameter("cursor", _CURSOR, {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}))
     fields = resource.fields_of(operation)
     faults = [INVALID] if fields else []
     faults += [NOT_FOUND] if operation.in_path or operation.is_found or refers(fields) else []
@@ -89,6 +100,47 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
         named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
+
+
+_MOST_ROWS: Final = 10_000
+"""The most rows of a part of a list that otherwise comes whole. A page of 10,000 routes has 2 MB."""
+
+_CURSOR: Final = "Goes on after an earlier answer: its `cursor`."
+
+
+class _Cut:
+    """The part of a whole list that a request asks for by `limit` and `cursor`. Raises Fault when it is made."""
+
+    def __init__(self, resource: Resource, query: Mapping[str, str]) -> None:
+        self._resource = resource
+        self._limit = int(query["limit"]) if parse_key(query.get("limit", "")) else 0
+        if "limit" in query and not 1 <= self._limit <= _MOST_ROWS:
+            raise invalid("limit", f"The parameter limit is a whole number from 1 to {_MOST_ROWS}.")
+        text = query.get("cursor", "")
+        self._after = parse_key_cursor(text, len(resource.key)) if text else None
+        if text and self._after is None:
+            raise invalid("cursor", "The cursor is one that an earlier answer gave.")
+
+    def page_of(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Returns an answer with the rows that were asked for, and the cursor behind them; unchanged if all were."""
+        if not self._limit and self._after is None:
+            return answer
+        name = self._resource.plural
+        rows = sorted(answer[name], key=lambda row: _sorted_as(self._key(row)))
+        start = 0
+        if self._after is not None:
+            start = bisect_right(rows, _sorted_as(self._after), key=lambda row: _sorted_as(self._key(row)))
+        shown = rows[start : start + self._limit] if self._limit else rows[start:]
+        more = start + len(shown) < len(rows)
+        return {**answer, name: shown, "cursor": key_cursor(self._key(shown[-1])) if more else None}
+
+    def _key(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self._resource.key)
+
+
+def _sorted_as(key: tuple[Any, ...]) -> tuple[tuple[int, Any], ...]:
+    """Returns a key by which any two keys can be compared: null, then numbers, then texts."""
+    return tuple((0, 0) if each is None else (1, each) if isinstance(each, int) else (2, each) for each in key)
 
 
 def _page(operation: Operation, query: Mapping[str, str]) -> dict[str, Any]:
@@ -220,6 +272,7 @@ def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> typ
             fields: list[Any] = [(resource.plural, types.GenericAlias(list, (item,)))]
             fields += [("cursor", shapes.Cursor)] if operation.page else []
             fields += [(each.name, _json(each, _answers)) for each in operation.beside]
+            fields += [("cursor", shapes.Cursor | UnsetType, UNSET)] if resource.is_cut(operation) else []
             words = {"__doc__": f"{operation.summary}."}
             return defstruct(operation.answer_name or resource.plural.capitalize(), fields, namespace=words)
 

@@ -1,8 +1,9 @@
 """Bodies and cursors of requests, and the services of the admin API."""
 
+import base64
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ Body = TypeVar("Body")
 _MISSING = re.compile(r"Object missing required field `(\w+)`").match
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
+_Key = tuple[str | int | None, ...]
 _KEY = re.compile(r"[0-9]{1,18}").fullmatch
 
 
@@ -68,6 +70,20 @@ def parse_cursor(text: str) -> tuple[int, int] | None:
     time, _, rest = text.partition("-")
     at, key = parse_key(time), parse_key(rest)
     return None if at is None or key is None else (at, key)
+
+
+def key_cursor(key: tuple[Any, ...]) -> str:
+    """Returns a cursor behind the row with this key, for example `WyJhY21lIl0` behind `("acme",)`."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(key)).rstrip(b"=").decode("ascii")
+
+
+def parse_key_cursor(text: str, fields: int) -> tuple[Any, ...] | None:
+    """Parses a key of so many fields as `key_cursor` writes it; None if `text` is no such cursor."""
+    try:
+        key = msgspec.json.decode(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True), type=_Key)
+    except (ValueError, msgspec.DecodeError):
+        return None
+    return key if len(key) == fields else None
 
 
 def parse_key(text: str) -> int | None:

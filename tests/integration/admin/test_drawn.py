@@ -113,3 +113,50 @@ async def test_each_setting_of_an_account_is_changed_alone(house: AdminHouse, to
 async def shown(house: AdminHouse, token: str) -> dict[str, Any]:
     account: dict[str, Any] = (await house.ask(token, "GET", "/accounts/acme")).json
     return account
+
+
+CUT = [each for each in RESOURCES if any(name.name == "list" and each.is_cut(name) for name in each.operations)]
+
+
+@pytest.mark.parametrize("resource", CUT, ids=lambda each: each.plural)
+async def test_a_whole_list_can_be_read_in_pages(house: AdminHouse, token: str, resource: Resource) -> None:
+    for name in ("add", "create"):
+        if any(each.name == name for each in resource.operations):
+            await ask(house, token, resource.operation(name), sample_of(resource, resource.operation(name)))
+    path = resource.operation("list").path
+    whole = (await house.ask(token, "GET", path)).json
+    pages, cursor = [], ""
+    while cursor is not None:
+        answer = (await house.ask(token, "GET", path, query=f"limit=1&cursor={cursor}")).json
+        pages += answer[resource.plural]
+        cursor = answer["cursor"]
+    assert "cursor" not in whole
+    assert len(pages) == len(whole[resource.plural])
+    assert all(each in pages for each in whole[resource.plural])
+
+
+async def test_a_page_goes_on_behind_a_row_that_is_gone(house: AdminHouse, token: str) -> None:
+    for number in ("3301", "3302", "3303"):
+        await house.ask(token, "POST", "/numbers", {"number": number, "account": "acme"})
+    first = (await house.ask(token, "GET", "/numbers", query="limit=2")).json
+    gone = first["numbers"][-1]["id"]
+    await house.ask(token, "DELETE", f"/numbers/{gone}")
+    rest = (await house.ask(token, "GET", "/numbers", query=f"limit=1000&cursor={first['cursor']}")).json
+    assert all(each["id"] > gone for each in rest["numbers"])
+    assert "3303" in [each["number"] for each in rest["numbers"]]
+    assert rest["cursor"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=10001", "limit"),
+        ("limit=x", "limit"),
+        ("cursor=%25", "cursor"),
+        ("cursor=W10", "cursor"),
+    ],
+)
+async def test_a_wrong_page_is_refused(house: AdminHouse, token: str, query: str, field: str) -> None:
+    answered = await house.ask(token, "GET", "/accounts", query=query)
+    assert (answered.status, answered.json["Field"]) == (400, field)

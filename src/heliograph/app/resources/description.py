@@ -292,6 +292,14 @@ class Resource:
             texts[name] = fields[name].text(value) if name in fields else str(value)
         return ((preset and preset.done) or operation.done).format_map(texts)
 
+    def is_cut(self, operation: Operation) -> bool:
+        """True if a list comes whole unless a request sets a `limit`. Rows without the whole key, such as the keys of
+        an account, are few, and always come whole.
+        """
+        there = {each.name for each in self.fields}
+        is_list = operation.answers is Answer.EACH and operation.method == "GET"
+        return is_list and not operation.page and there.issuperset(self.key)
+
     def next_cursor(self, operation: Operation, rows: list[dict[str, Any]], limit: int) -> str | None:
         """Returns the cursor after a page: the key of its last row, or None after the last page."""
         return str(rows[-1][self.key[-1]]) if operation.page and len(rows) == limit else None
