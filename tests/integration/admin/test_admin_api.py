@@ -170,7 +170,7 @@ async def test_a_parameter_with_a_slip_in_its_name_removes_nothing(house: AdminH
     assert fault(refused) == (400, "03", "prefx")
     assert "prefix, plan, since" in refused.json["Message"]
     assert (await house.ask(token, "GET", "/prices")).json == before
-    assert "there are none" in (await house.ask(token, "GET", "/accounts", query="limit=1")).json["Message"]
+    assert "there are none" in (await house.ask(token, "GET", "/overview", query="limit=1")).json["Message"]
 
 
 async def test_usage_is_told_by_the_hour(house: AdminHouse, token: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.composition.connectors import KINDS
+from heliograph.reference.schema_example import PLACEHOLDER
 
 API: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(document(operations(KINDS))))
 OPERATIONS = [(f"{method} {path}", each) for path, methods in API["paths"].items() for method, each in methods.items()]
@@ -23,6 +24,7 @@ def test_every_body_has_a_valid_example(name: str, operation: dict[str, Any]) ->
         examples = [each["value"] for each in content["examples"].values()] if "examples" in content else None
         for example in examples or [content["example"]]:
             assert example
+            assert PLACEHOLDER not in str(example), "a field needs an example"
             jsonschema_rs.validator_for({**API, **content["schema"]}).validate(example)
 
 

@@ -282,6 +282,12 @@ def _country(text: str) -> str:
     return text.upper()
 
 
+def _after(text: str) -> str:
+    if text and not (len(text) <= 18 and text.isascii() and text.isdigit()):
+        raise ValueError(f"{text!r} is no cursor; give the `cursor` of an earlier answer")
+    return text
+
+
 _FILTERS: Final = (
     Field("connector", Reference("connector"), "Only messages that wait for this connector.", None),
     Field("account", Reference("account"), "Only messages of this account.", None),
@@ -373,7 +379,7 @@ QUEUE = Resource(
             "Waiting messages, first accepted first",
             reads=(
                 *_FILTERS,
-                Field("after", Text(pattern="[0-9]{0,18}"), "The `cursor` of an earlier answer.", "", example="17"),
+                Field("after", Text(_after, "[0-9]{0,18}"), "The `cursor` of an earlier answer.", "", example="17"),
                 Field("limit", Whole(1, 1_000), "The most messages.", 100),
             ),
             answers=(

@@ -295,7 +295,6 @@ PLAN = Field(
     Text(lambda text: check_name("plan", text) if text else "", "[A-Za-z0-9._-]{0,64}"),
     "Only messages of accounts with this price plan.",
     "",
-    example="default",
 )
 SENDER = Field("sender", Text(_read_sender), "Only messages with this sender ID; may end with *.", "", example="ACME*")
 SHARE = Field(
