@@ -68,12 +68,33 @@ def test_operations_are_called_with_ones_own_key(opened: Opener) -> None:
     expect(quote.get_by_role("status")).to_contain_text("x-request-id")
     send.get_by_role("button", name="Call it").click()
     expect(send.get_by_role("status")).to_contain_text('"Status": "00"')
+    send.get_by_label("Body", exact=True).evaluate("each => each.value = each.value.replace('Hello', 'Hi')")
+    send.get_by_role("button", name="Call it").click()
+    expect(send.get_by_role("button", name="Call it")).to_be_enabled()
+    expect(send.get_by_role("status")).to_contain_text("200 OK")
     message = send.get_by_role("status").inner_text().partition('"Id": "')[2][:32]
     get = section(page, "get_message")
     get.get_by_text("Try it here").click()
     get.get_by_label("id", exact=True).fill(message)
     get.get_by_role("button", name="Call it").click()
     expect(get.get_by_role("status")).to_contain_text(message)
+
+
+def test_copied_examples_have_the_gateways_address_and_the_credentials(opened: Opener) -> None:
+    operator = reference(opened)
+    page = operator.page
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    balance = section(page, "get_balance")
+    page.get_by_label("User name").fill(DEMO_NAME)
+    page.get_by_label("API key, for v1").fill(DEMO_API_KEY)
+    origin = page.evaluate("location.origin")
+    expect(balance.get_by_role("tabpanel")).to_contain_text(f"curl -u {DEMO_NAME}:•••••••• -X POST {origin}/api/v1/")
+    balance.get_by_role("button", name="Copy").first.click()
+    command = f"curl -u {DEMO_NAME}:{DEMO_API_KEY} -X POST {origin}/api/v1/account/balance"
+    assert page.evaluate("window.copied") == command
+    expect(balance.get_by_role("button", name="Copied")).to_be_visible()
+    page.get_by_label("API key, for v1").fill('it\'s "quoted"')
+    expect(balance.get_by_role("tabpanel")).to_contain_text(f"{DEMO_NAME}:API-KEY")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

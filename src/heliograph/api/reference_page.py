@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from heliograph.api import shapes
 from heliograph.api.fields import NULL, Schema
-from heliograph.api.openapi import json_paths
+from heliograph.api.openapi import BASE, SECRETS, USER, json_paths
 
 _CODE = re.compile(r"`([^`]*)`")
 _TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false"}
@@ -36,6 +36,9 @@ def render(document: dict[str, Any]) -> Page:
     style, script = (pages.loader.get_source(pages, f"reference.{kind}")[0] for kind in ("css", "js"))
     html = pages.get_template("reference.html").render(
         **_view(document),
+        base=BASE,
+        user=USER,
+        secrets=SECRETS,
         style=Markup(style),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
     )

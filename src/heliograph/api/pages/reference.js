@@ -1,4 +1,4 @@
-// The page works without this: it adds tabs to the samples, a search, and forms that call this gateway.
+// The page works without this: it adds tabs and copy buttons to the samples, a search, and forms that call this gateway.
 "use strict";
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -71,6 +71,51 @@ function keepingPlace(element, change) {
   scrollBy({ top: element.getBoundingClientRect().top - before, behavior: "instant" });
 }
 
+// --- samples: this gateway's address and the credentials above. Secrets are dots until they are copied.
+
+const credentials = one("#credentials");
+const sources = new Map(all(".samples pre code").map((code) => [code, code.textContent]));
+const PLAIN = /^[\w.~@%+=:,/-]+$/; // needs no quotation marks in any of the languages
+
+function personal(source, withSecrets) {
+  let text = source.replaceAll(credentials.dataset.base, location.origin);
+  for (const { type, value, dataset } of all("input", credentials)) {
+    const shown = type === "password" && !withSecrets ? "••••••••" : value;
+    if (PLAIN.test(value)) text = text.replaceAll(dataset.sample, () => shown);
+  }
+  return text;
+}
+
+function personalise() {
+  for (const [code, source] of sources) code.textContent = personal(source, false);
+}
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // without HTTPS a page has no clipboard
+    const area = made("textarea", { value: text });
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+    button.focus();
+  }
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 2000);
+}
+
+function withCopy(pre) {
+  const code = one("code", pre);
+  const button = made("button", { type: "button", textContent: "Copy" });
+  button.addEventListener("click", () => copy(sources.has(code) ? personal(sources.get(code), true) : code.textContent, button));
+  const box = made("div", { className: "copyable" });
+  pre.replaceWith(box);
+  box.append(pre, button);
+  return box;
+}
+
 // --- search: sections, and the fields and errors in them, that have all words
 
 const found = [
@@ -123,6 +168,13 @@ function authorization(path) {
   return `Basic ${btoa(String.fromCharCode(...octets))}`;
 }
 
+// A reference of its own for each call: a second request with another text under the same one is refused.
+function renew(body) {
+  const next = `try-${Math.random().toString(36).slice(2, 10)}`;
+  body.value = body.value.replace(body.dataset.reference, next);
+  body.dataset.reference = next;
+}
+
 async function attempt(form) {
   const method = form.dataset.method;
   const headers = {};
@@ -138,6 +190,7 @@ async function attempt(form) {
     // without the browser's own credentials, so that it never asks for some itself
     const answer = await fetch(target(form), { method, headers, body, credentials: "omit", cache: "no-store" });
     shown.replaceChildren(...(await told(answer, performance.now() - begun)));
+    if (answer.ok) all("[data-reference]", form).forEach(renew);
   } catch (problem) {
     shown.replaceChildren(made("p", { className: "failed", textContent: `No answer: ${problem.message}` }));
   } finally {
@@ -152,7 +205,7 @@ async function told(answer, ms) {
   const names = ["x-request-id", "retry-after", "idempotency-replayed"].filter((name) => answer.headers.has(name));
   const head = names.map((name) => `${name}: ${answer.headers.get(name)}\n`).join("");
   const pre = made("pre", { tabIndex: 0 }, made("code", { textContent: `${head}\n${pretty(text)}` }));
-  return [line, pre];
+  return [line, withCopy(pre)];
 }
 
 function pretty(text) {
@@ -166,6 +219,9 @@ function pretty(text) {
 // --- the page
 
 all(".samples").forEach(withTabs);
+all("main pre").forEach(withCopy);
+all("[data-reference]").forEach(renew);
+personalise();
 choose(remembered());
 if (!one(".samples [aria-selected=true]")) choose("curl");
 
@@ -186,8 +242,9 @@ document.addEventListener("keydown", (event) => {
   one("#search").focus();
 });
 
-one("#credentials").hidden = false;
-one("#credentials").addEventListener("submit", (event) => event.preventDefault());
+credentials.hidden = false;
+credentials.addEventListener("submit", (event) => event.preventDefault());
+credentials.addEventListener("input", personalise);
 for (const form of all(".trial")) {
   form.hidden = false;
   form.addEventListener("submit", (event) => {
