@@ -125,7 +125,8 @@ async def test_a_whole_list_can_be_read_in_pages(house: AdminHouse, token: str, 
             await ask(house, token, resource.operation(name), sample_of(resource, resource.operation(name)))
     path = resource.operation("list").path
     whole = (await house.ask(token, "GET", path)).json
-    pages, cursor = [], ""
+    pages: list[Any] = []
+    cursor: str | None = ""
     while cursor is not None:
         answer = (await house.ask(token, "GET", path, query=f"limit=1&cursor={cursor}")).json
         pages += answer[resource.plural]

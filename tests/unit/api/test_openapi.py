@@ -236,7 +236,7 @@ def test_a_receipt_is_what_is_told() -> None:
 
 @pytest.mark.parametrize("wish", Wish)
 def test_a_message_from_a_phone_is_what_is_told(wish: Wish) -> None:
-    message = InboundMessage(1, "op1", "491701234567", "3388", "STOP it", b"STOP it", 0, 1_800_000_000_000, wish=wish)
+    message = InboundMessage(1, 1, "491701234567", "3388", "STOP it", b"STOP it", 0, 1_800_000_000_000, wish=wish)
     posted = inbound_fields(message, ids.to_uuid(5, 7), ZoneInfo("UTC"))
     names = [*SCHEMAS["InboundNotice"]["properties"]]
     assert [*posted] == (names if wish is Wish.SUSPECTED else names[:-1])
