@@ -250,14 +250,14 @@ def _parameter(field: Field) -> QueryParameter:
 
 
 def _path_parameter(name: str, field: Field) -> QueryParameter:
-    """The keys of things are texts here: a key of another form is a key that no thing has."""
-    return QueryParameter(name, field.meaning, required=True, example=_text_example(field))
-
-
-def _text_example(field: Field) -> str:
+    """Returns the parameter of a key. It is a text whatever its field is: no thing has a key of another form, so that
+    the answer is 404.
+    """
     if isinstance(field.type, Reference):
-        return "acme" if field.type.to == "account" else "op1"
-    return field.example or "1"
+        example = "acme" if field.type.to == "account" else "op1"
+    else:
+        example = field.example or "1"
+    return QueryParameter(name, field.meaning, required=True, example=example)
 
 
 def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct]:

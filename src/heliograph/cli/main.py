@@ -46,7 +46,7 @@ _MODULES = {
     "settings": "settings",
     "openapi": "openapi",
     "doctor": "doctor",
-    "health": "health",
+    "health": "doctor",
     "audit": "audit",
     "encryption": "encryption",
     "backup": "backup",

@@ -147,8 +147,10 @@ class Watching:
 def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
     """Returns None if neither the settings nor OpenTelemetry's variables name an endpoint. Raises Unusable if
     OpenTelemetry is not installed."""
-    traces = settings.traces
-    named_by = "traces.endpoint" if traces.endpoint else _endpoint_variable()
+    traces, variables = settings.traces, os.environ
+    is_off = variables.get("OTEL_SDK_DISABLED", "").lower() == "true" or variables.get("OTEL_TRACES_EXPORTER") == "none"
+    names = () if is_off else ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    named_by = "traces.endpoint" if traces.endpoint else next((name for name in names if variables.get(name)), "")
     if not named_by:
         return None
     try:
@@ -157,14 +159,6 @@ def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
         missing = (error.name or "").partition(".")[0]
         raise Unusable(f"{named_by} is set, and {missing} is not installed: pip install 'heliograph[otel]'") from error
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
-
-
-def _endpoint_variable() -> str:
-    """Returns the variable that names a collector, or "" if there is none or another one turns traces off."""
-    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none":
-        return ""
-    names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-    return next((name for name in names if os.environ.get(name)), "")
 
 
 async def _refused_lately(store: Store, clock: Clock) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from heliograph.app.configuration import OFF, ON
 from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
-from heliograph.cli.checks.readiness import readiness_of, running_address
 from heliograph.cli.command import Failure, Invocation
+from heliograph.cli.live.control import readiness_of, running_address
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
