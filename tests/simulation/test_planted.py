@@ -932,22 +932,22 @@ def a_withdrawn_message_is_not_refunded(patch: pytest.MonkeyPatch) -> None:
 # --- suspension
 
 
-@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+@bug("began to leave, though the account", plan=SUSPENSIONS)
 def nobody_knows_who_is_suspended(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Directory, "claim_policy", lambda *_: None)
 
 
-@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+@bug("began to leave, though the account", plan=SUSPENSIONS)
 def what_a_suspended_account_has_in_memory_goes_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Dispatcher, "judge_anew", lambda *_: None)
 
 
-@bug("began to leave, though the account 1 is suspended", plan=SUSPENSIONS)
+@bug("began to leave, though the account", plan=SUSPENSIONS)
 def what_a_suspended_account_has_in_the_queue_is_claimed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(QueueClaims, "_refilled", lambda self, lane, item: self._resume(lane, item))
 
 
-@bug("began to leave, though the account 1 is suspended", plan=replace(SUSPENSIONS, lives=6))
+@bug("began to leave, though the account", plan=replace(SUSPENSIONS, lives=6))
 def a_start_takes_up_what_a_suspended_account_had_in_memory(patch: pytest.MonkeyPatch) -> None:
     recover = QueueClaims.recover
 
