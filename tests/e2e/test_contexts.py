@@ -169,7 +169,8 @@ def test_messages_and_callbacks(desk: Desk, tmp_path: Path) -> None:
         (message, "--country", "DE"),
     ):
         assert [each["id"] for each in desk.same("message", "find", *search)["messages"]] == [message]
-        assert desk.same("message", "find", "--held", *search)["messages"] == []
+        if "--status" not in search:
+            assert desk.same("message", "find", "--held", *search)["messages"] == []
     for search in (("--error", "011"), ("--country", "GB"), (message, "--error", "UNDELIV"), ("a-1", "--sender", "x")):
         assert desk.same("message", "find", *search)["messages"] == []
     assert "There is no connector op9" in typed("--context", "prod", "message", "find", "--connector", "op9").stderr

@@ -218,6 +218,7 @@ class MessageSettings:
     answers_per_hour: int = _setting(
         1_000,
         "Most answers to STOP and HELP of an account within an hour, on each node; 0: no limit.",
+        unit="answers",
         least=0,
         most=1_000_000,
     )
@@ -225,6 +226,7 @@ class MessageSettings:
         5,
         "Most replies of `inbound_url` from a number to a phone within ten minutes, on each node; 0: no limit. It ends "
         "loops of programs that answer each other.",
+        unit="replies",
         least=0,
         most=1_000_000,
     )

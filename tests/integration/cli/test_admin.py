@@ -92,6 +92,7 @@ def test_every_change_is_in_the_audit_log_and_no_secret_is(run: Run) -> None:
     ]  # fmt: skip
     assert all(entry["actor"].startswith("cli:") for entry in entries)
     top_up = entries[-2]["details"]
+    assert len(top_up.pop("reference")) == 16
     assert top_up == {"amount": "5", "balance": "15", "note": "invoice 7"}
     assert "hidden" not in str(entries)
     gone = entries[3]

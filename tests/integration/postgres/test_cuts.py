@@ -28,7 +28,7 @@ from tests.support.store import CREDIT, HOUR, START, Given, history_of
 from tests.support.timeouts import PATIENCE_S
 
 NODE = 42
-MOST = 40
+MOST = 60
 """More statements than any call here takes."""
 
 

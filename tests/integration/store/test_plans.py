@@ -133,6 +133,8 @@ def test_searches_are_read_in_the_order_of_an_index(db: sqlite3.Connection, stat
         assert "SCAN" not in text.replace("SCAN found", "")  # the rows themselves
         if status is MessageStatus.UNDELIVERED:
             assert "INDEX final_undelivered (key>? AND key<?)" in text
+        elif status is MessageStatus.HELD:
+            assert "queue" in text, "only rows of the queue, of which few are held"
         elif status is MessageStatus.FAILED:
             assert "INDEX message_state (state=? AND rowid>? AND rowid<?)" in text
         elif account is not None:
