@@ -203,7 +203,7 @@ class Operator:
         self.has: Counter[PartName] = Counter()
         """How often it has got a part."""
         self.undelivered: Counter[PartName] = Counter()
-        """How many of these copies it reported with a receipt of `failover_receipts`."""
+        """Number of these copies that it reported with a receipt of `failover_receipts`."""
         self.reported: set[tuple[PartName, str]] = set()
         """Copies with a final receipt that came to the gateway, by part and the operator's id."""
         self.gives_up: Callable[[Report], bool] = lambda report: False

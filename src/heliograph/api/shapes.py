@@ -71,6 +71,16 @@ _SentAs = (
 _Moment = Annotated[str, _text("In the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME)]
 
 
+_Phone = Annotated[str, _text("The phone.", "491701234567")]
+_Number = Annotated[str, _text("The number that it wrote to.", "3388")]
+_PhoneText = Annotated[str, _text("The text; empty if the message has none.", "PIZZA with olives")]
+_Octets = Annotated[
+    str, _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$")
+]
+_Coding = Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
+_Keyword = Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
+
+
 class SendPart(Struct, rename="pascal"):
     """A destination of a request to several."""
 
@@ -216,17 +226,14 @@ class InboundItem(Struct, rename="pascal"):
 
     id: Annotated[str, _text("Its id with dashes, as in the webhook.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
     time: _Moment
-    sender: Annotated[str, _text("The phone.", "491701234567")] = field(name="From")
-    to: Annotated[str, _text("The number that it wrote to.", "3388")]
-    content: Annotated[str, _text("The text; empty if the message has none.", "PIZZA with olives")]
-    binary: Annotated[
-        str,
-        _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$"),
-    ]
-    coding: Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
+    sender: _Phone = field(name="From")
+    to: _Number
+    content: _PhoneText
+    binary: _Octets
+    coding: _Coding
     parts: Annotated[int, Meta(description="Number of parts that were joined.", ge=1, le=255, examples=[1])]
     complete: Annotated[bool, Meta(description="`false` if parts are missing.", examples=[True])]
-    keyword: Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
+    keyword: _Keyword
 
 
 class InboundPage(Struct):
@@ -381,18 +388,15 @@ class InboundNotice(Struct):
     """A message from a phone, as it is posted. All values are texts."""
 
     id: Annotated[str, _text("Its id, with dashes.", EXAMPLE_INBOUND_ID, UUID, format="uuid")]
-    sender: Annotated[str, _text("The phone.", "491701234567")] = field(name="from")
-    to: Annotated[str, _text("The number that it wrote to.", "3388")]
-    content: Annotated[str, _text("The text; empty if the message has none.", "PIZZA with olives")]
-    binary: Annotated[
-        str,
-        _text("The octets in hexadecimal, without headers.", "50495a5a412077697468206f6c69766573", "^([0-9a-f]{2})*$"),
-    ]
-    coding: Annotated[str, _text("SMPP's `data_coding`.", "0", "^[0-9]{1,3}$")]
+    sender: _Phone = field(name="from")
+    to: _Number
+    content: _PhoneText
+    binary: _Octets
+    coding: _Coding
     time: _Moment
     parts: Annotated[str, _text("Number of parts that were joined.", "1", "^[0-9]{1,3}$")]
     complete: Annotated[str, _text("`no` if parts are missing.", "yes", enum=["yes", "no"])]
-    keyword: Annotated[str, _text("The keyword of the number's rule, or empty.", "pizza")]
+    keyword: _Keyword
     opt_out_suspected: (
         Annotated[str, _text("`yes` if a word for *stop* is among other words; otherwise absent.", enum=["yes"])]
         | UnsetType

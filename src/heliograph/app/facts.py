@@ -10,13 +10,18 @@ fact about a message also has its `account`: it can be written beside the accoun
 (docs/decisions/0004-sharding.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Final
 
 from heliograph.domain.limits.acceptance import Verdict as Verdict
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
+
+_SENT: Final = State.SENT
 
 
 @dataclass(slots=True)
@@ -59,7 +64,16 @@ class Message:
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, which a store keeps in its place; empty where texts are not sealed."""
     released: int = field(default=0, compare=False)
-    """When its last hold ended (ms); 0 if it was not held. In memory only: delays count from then on."""
+    """End of its last hold (ms); 0 if it was not held. In memory only: delays count from then on."""
+
+
+def queued_of(messages: Sequence[Message]) -> int:
+    """Returns how many of these messages go into the queue if they are accepted."""
+    number = 0
+    for message in messages:
+        if message.queued or message.state != _SENT:
+            number += 1
+    return number
 
 
 @dataclass(slots=True)
@@ -162,7 +176,7 @@ class Queueing:
     claimed: bool
     held: str | None = None
     since: int = 0
-    """When the hold began (ms), if it is held."""
+    """Begin of the hold (ms), if it is held."""
 
 
 MOST_PROGRESS = 20

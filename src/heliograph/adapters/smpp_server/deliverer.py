@@ -76,7 +76,7 @@ class Line:
         self.refills = False
         """Whether there may be parked notices, so that more are claimed before these are sent."""
         self._since = 0.0
-        """When the present PACE_S began, by the monotonic clock."""
+        """Begin of the present PACE_S, by the monotonic clock."""
         self._answered = 0
         """ESME_ROK in it."""
         self._before = 0

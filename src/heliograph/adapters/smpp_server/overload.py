@@ -61,7 +61,7 @@ OVERLOADED: Final = Fault(UNAVAILABLE, "The gateway is overloaded; nothing was c
 
 
 class Delay:
-    """How long submissions wait for their commit, over all binds. Commits take them in order.
+    """The time that submissions wait for their commit, over all binds. Commits take them in order.
 
     The wait of a new submission is foretold: the number that wait, times the pace. A submission that found `n` others
     waiting and gets its verdict after `s` seconds measures the pace, `s / n` (Little's law). The age of the oldest
@@ -70,7 +70,7 @@ class Delay:
 
     def __init__(self) -> None:
         self._under_way: dict[int, tuple[float, int]] = {}
-        """When each submission was read, and how many waited then."""
+        """Times at which submissions were read, and the number that waited then."""
         self._last = 0
         self._pace_s = FIRST_PACE_S
         """Seconds that a submission takes, as measured last."""
@@ -102,7 +102,7 @@ class UnreadTime:
         self.since = 0.0
         """Of the octets that came last."""
         self._received = 0.0
-        """When these came."""
+        """Time at which they came."""
         self._unread_s = 0.0
         """Seconds from then to the end of the last rest."""
 

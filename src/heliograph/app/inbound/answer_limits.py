@@ -30,6 +30,12 @@ PHONES: Final = 10_000
 ACCOUNTS: Final = 10_000
 """Accounts with a remembered number of answers."""
 
+LOG_AGAIN_MS: Final = MINUTE_MS
+"""Milliseconds until the log repeats that answers or replies of an account are refused for the same reason."""
+
+LOGGED: Final = 1_000
+"""Pairs of account and reason that are remembered for this."""
+
 
 class Withheld(StrEnum):
     """Why a phone gets no answer: the label `reason` of the metric."""
@@ -80,6 +86,7 @@ class AnswerLimits:
         self._helped = RecentEvents[tuple[int, str]](1, HELP_PAUSE_MS, PHONES)
         self._answers = RecentEvents[int](terms.answers_per_hour, 60 * MINUTE_MS, ACCOUNTS)
         self._replies = RecentEvents[tuple[str, str]](terms.replies_per_phone, REPLIES_MS, PHONES)
+        self._logged = RecentEvents[tuple[int, str]](1, LOG_AGAIN_MS, LOGGED)
 
     def of_answer(self, message: InboundMessage, owner: NumberOwner) -> Withheld:
         """Returns why a STOP or HELP gets no answer, or `Withheld.NO`, which counts the answer."""
@@ -99,3 +106,7 @@ class AnswerLimits:
 
     def replied(self, message: InboundMessage, at: int) -> None:
         self._replies.note((message.sender, message.recipient), at)
+
+    def is_news(self, account: int, reason: str, at: int) -> bool:
+        """Returns whether the log is to have a refusal: of an account and for the same reason once in LOG_AGAIN_MS."""
+        return self._logged.take((account, reason), at)

@@ -5,24 +5,15 @@ suppresses the phone, and `stop_text` goes back to it from 3388. A reply is a me
 that the text came over. It waits in the queue like any other message, and suppressions do not apply to it.
 """
 
-from typing import Final
-
 from heliograph.app.configuration import NumberOwner
 from heliograph.app.facts import Accept, InboundMessage, Message
 from heliograph.app.inbound.answer_limits import AnswerLimits
 from heliograph.app.ports import Journal
 from heliograph.app.sending.directory import Directory
-from heliograph.domain.limits.recent_events import RecentEvents
 from heliograph.domain.message.opt_out import OptOutWords, Wish
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.numbers import phone
 from heliograph.domain.text import segment
-
-LOG_AGAIN_MS: Final = 60_000
-"""Milliseconds until the log repeats that answers of an account are withheld for the same reason."""
-
-LOGGED: Final = 1_000
-"""Pairs of account and reason that are remembered for this."""
 
 
 class OptOuts:
@@ -37,7 +28,6 @@ class OptOuts:
         self._journal = journal
         self._validity_ms = validity_ms
         self._limits = limits
-        self._logged = RecentEvents[tuple[int, str]](1, LOG_AGAIN_MS, LOGGED)
 
     def judge(self, message: InboundMessage, owner: NumberOwner) -> None:
         """Sets `wish` and `reply` of a message that is about to be recorded."""
@@ -72,5 +62,5 @@ class OptOuts:
         return Accept(owner.account, [reply], charge, message.at, exempt=True)
 
     def _log(self, message: InboundMessage, reason: str) -> None:
-        if self._logged.take((message.account, reason), message.at):
+        if self._limits.is_news(message.account, reason, message.at):
             self._journal.log("warning", "opt_out.not_replied", account=message.account, reason=reason)

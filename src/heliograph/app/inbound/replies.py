@@ -19,18 +19,11 @@ from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import TryResult
 from heliograph.domain.error import NO_CREDIT, Fault
-from heliograph.domain.limits.recent_events import RecentEvents
 from heliograph.domain.message.ids import to_uuid
 from heliograph.domain.numbers.number_rules import normalise_number
 from heliograph.domain.text.inbound import reply_reference
 
 REPLY: Final = Door("reply", schedules=False, needs_templates=False)
-
-LOG_AGAIN_MS: Final = 60_000
-"""Milliseconds until the log repeats that replies of an account are refused for the same reason."""
-
-LOGGED: Final = 1_000
-"""Pairs of account and reason that are remembered for this."""
 
 _REFUSALS: Final = {
     Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,
@@ -54,7 +47,6 @@ class PhoneReplies:
         self._journal = journal
         self._clock = clock
         self._limits = limits
-        self._logged = RecentEvents[tuple[int, str]](1, LOG_AGAIN_MS, LOGGED)
         self.sending: Sending | None = None
 
     def take(self, notice: Notice, account: Account, result: TryResult, then: Callable[[TryResult], None]) -> None:
@@ -108,7 +100,7 @@ class PhoneReplies:
     def _refuse(self, message: InboundMessage, problem: str, sentence: str = "", withheld: str = "") -> None:
         """Records why there is no reply: in the log by a `problem` without texts and numbers, and with the message by
         the `sentence`, if given."""
-        if self._logged.take((message.account, problem), self._clock.now()):
+        if self._limits.is_news(message.account, problem, self._clock.now()):
             name = to_uuid(message.key, message.tail)
             self._journal.log("warning", "reply.refused", inbound=name, account=message.account, problem=problem)
         self._gathering.facts.inbound_replies.append(

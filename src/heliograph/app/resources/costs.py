@@ -9,7 +9,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
 from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole
-from heliograph.app.resources.networks import read_mccmnc
+from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.resources.prices import HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
 from heliograph.domain.money.amounts import format_credits
@@ -163,7 +163,7 @@ CONNECTOR = Field("connector", Reference("connector"), "The connector of the ope
 PREFIX = replace(ROUTE_PREFIX, default="", must_be_typed=False)
 NETWORK = Field(
     "network",
-    Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
+    Text(read_any_mccmnc, pattern="([0-9]{5,6})?"),
     "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
     "",
     example="26201",

@@ -78,6 +78,11 @@ def read_mccmnc(text: str) -> str:
     return text
 
 
+def read_any_mccmnc(text: str) -> str:
+    """Reads the code of a network; an empty text is any network. Raises ValueError."""
+    return read_mccmnc(text) if text else ""
+
+
 PREFIX = Field(
     "prefix", Text(_read_prefix, "[1-9][0-9]{0,14}"), "First digits of the network's numbers.", example="49151"
 )

@@ -19,7 +19,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
 from heliograph.app.resources.fields import Credits, Duration, Field, Flag, Moment, Reference, Rows, Text, Whole
-from heliograph.app.resources.networks import read_mccmnc
+from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.domain.display import counted
 from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message.ids import first_key_at, to_hex
@@ -272,10 +272,6 @@ def _sentence(done: str) -> Any:
     return say
 
 
-def _network(text: str) -> str:
-    return read_mccmnc(text) if text else ""
-
-
 def _country(text: str) -> str:
     if text and not (len(text) == 2 and text.isascii() and text.isalpha()):
         raise ValueError(f"{text!r} is not a country; write its two letters, such as DE")
@@ -292,7 +288,7 @@ _FILTERS: Final = (
     Field("connector", Reference("connector"), "Only messages that wait for this connector.", None),
     Field("account", Reference("account"), "Only messages of this account.", None),
     Field("country", Text(_country, "[A-Za-z]{2}"), "Only messages to this country, such as DE.", ""),
-    Field("network", Text(_network, "[0-9]{5,6}"), "Only messages to this network (MCCMNC), such as 26201.", ""),
+    Field("network", Text(read_any_mccmnc, "[0-9]{5,6}"), "Only messages to this network (MCCMNC), such as 26201.", ""),
     Field("older_than", Duration(), "Only messages that have waited for longer than this, such as 10m.", None, "10m"),
 )
 _FIELDS_BY_NAME: Final = {each.name: each for each in _FILTERS}

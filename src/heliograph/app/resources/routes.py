@@ -10,7 +10,7 @@ from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
 from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
-from heliograph.app.resources.networks import read_mccmnc
+from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, explain
@@ -283,7 +283,7 @@ PRIORITY = Field(
 )
 NETWORK = Field(
     "network",
-    Text(lambda text: read_mccmnc(text) if text else "", pattern="([0-9]{5,6})?"),
+    Text(read_any_mccmnc, pattern="([0-9]{5,6})?"),
     "MCCMNC of the numbers' network, such as 26201, instead of a prefix.",
     "",
 )

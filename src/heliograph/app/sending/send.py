@@ -18,7 +18,7 @@ account is over its rate. Only `replay` reads the store for that. So a caller th
 
 from collections.abc import Callable, Sequence
 
-from heliograph.app.facts import Accept, Message
+from heliograph.app.facts import Accept, Message, queued_of
 from heliograph.app.ports import Clock, Customers, Intake
 from heliograph.app.sending.compose import Composer
 from heliograph.app.sending.fields import Fields
@@ -31,7 +31,6 @@ from heliograph.domain.limits.acceptance import Spender
 from heliograph.domain.limits.acceptance import judge as judge_acceptance
 from heliograph.domain.limits.allowance import overrun_fault
 from heliograph.domain.limits.gate import PASS, Rule, judge, over_rate, require
-from heliograph.domain.message.state import State
 from heliograph.domain.text.segment import Split
 
 
@@ -165,8 +164,7 @@ class Rehearsal:
         if policy is not None and policy.at_accept:
             _apply(policy.at_accept, accept)
         accept.day_ends = self._day_ends
-        queued = sum(message.queued or message.state is not State.SENT for message in accept.messages)
-        accept.verdict = judge_acceptance(self._spender, accept, None, (), queued)
+        accept.verdict = judge_acceptance(self._spender, accept, None, (), queued_of(accept.messages))
         return accept
 
 

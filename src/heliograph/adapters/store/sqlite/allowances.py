@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from heliograph.adapters.store.sqlite.money import LedgerWriter
-from heliograph.app.facts import Accept, Message, Verdict
+from heliograph.app.facts import Accept, Verdict
 from heliograph.domain.limits.acceptance import Spender, judge
 from heliograph.domain.limits.allowance import Allowance
-from heliograph.domain.message.state import State
 
 _FIND: Final = """
 SELECT balance + credit_limit, suppressed, daily_messages | daily_spend | max_waiting
@@ -19,7 +18,6 @@ SELECT daily_messages, daily_spend, max_waiting, used_until, used_messages, used
 FROM account WHERE id = ?
 """
 _WAITING: Final = "SELECT count(*) FROM queue WHERE account = ? AND node IS NULL"
-_SENT: Final = State.SENT
 _OVER_WAITING: Final = Verdict.WAITING
 
 
@@ -65,12 +63,3 @@ class Spenders:
             spender = self._found[account]
             if spender is not None and spender.room != had:
                 self._book.change(account, spender.room - had)
-
-
-def queued_of(messages: Sequence[Message]) -> int:
-    """Returns how many of these messages go into the queue if they are accepted."""
-    number = 0
-    for message in messages:
-        if message.queued or message.state != _SENT:
-            number += 1
-    return number

@@ -11,7 +11,7 @@ from heliograph.adapters.store.shared.customers import replayed
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import fail_at_once, fail_suppressed
-from heliograph.adapters.store.sqlite.allowances import Spenders, queued_of
+from heliograph.adapters.store.sqlite.allowances import Spenders
 from heliograph.adapters.store.sqlite.connection import describe, is_unfit
 from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.money import LedgerWriter
@@ -33,6 +33,7 @@ from heliograph.app.facts import (
     Resend,
     Verdict,
     notice_key_of,
+    queued_of,
 )
 from heliograph.app.ports import StoreRejected
 from heliograph.domain.message.receipt import NO_CODE, Delivery
