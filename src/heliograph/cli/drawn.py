@@ -55,6 +55,7 @@ def group_of(resource: Resource) -> Group:
     group = Group(resource.name, help=f"{resource.summary}.\n\n{resource.more}".strip(), epilog=_epilog(resource))
     if resource.name == resource.plural:
         group.invoke_without_command, group.callback = True, _list_by_default
+        group.no_args_is_help = False  # the list comes instead
     for operation in (each for each in resource.operations if each.is_command):
         group.add_command(command_of(resource, operation))
         for preset in resource.presets:

@@ -73,3 +73,17 @@ def test_each_example_can_be_typed(resource: Resource) -> None:
                 command = group.commands[word]
             assert name == resource.name
             command.make_context(word, arguments)
+
+
+LISTS = [
+    each.name
+    for each in RESOURCES
+    if each.name == each.plural and isinstance(heliograph.commands.get(each.name), click.Group)
+]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_group_with_the_name_of_its_list_lists(run: Any, name: str) -> None:
+    alone, listed = run(name), run(name, "list")
+    assert (alone.exit_code, alone.stdout) == (0, listed.stdout)
+    assert "Usage:" not in alone.output
