@@ -99,6 +99,8 @@ class Kannel:
         with Process(folder, "bearerbox", [bearerbox, configuration]) as bearer:
             bearer.until(lambda: listens(self.box), "bearerbox listens to smsbox")
             with Process(folder, "smsbox", [smsbox, configuration]) as box:
+                # It listens before it is connected, and a request in between makes it panic.
+                box.until(lambda: "Connected to bearerbox" in box.err, "smsbox is connected to bearerbox")
                 box.until(lambda: listens(self.http), "smsbox listens to customers")
                 yield
 
