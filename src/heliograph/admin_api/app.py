@@ -13,7 +13,7 @@ from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.admin_api.operations import operations
-from heliograph.admin_api.request import AdminServices, decode
+from heliograph.admin_api.request import AdminServices, decode, unknown_name
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body
@@ -102,8 +102,7 @@ def _query(given: bytes, operation: AdminOperation) -> dict[str, str]:
     query: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
-            others = f"there are {', '.join(known)}" if known else "there are none"
-            raise error.invalid(name[:64], f"There is no such parameter here; {others}.")
+            raise error.invalid(name[:64], f"There is no such parameter here{unknown_name(name, known)}")
         if name in query:
             raise error.invalid(name, f"The parameter {name} is given more than once.")
         query[name] = value

@@ -2,12 +2,14 @@
 
 import base64
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 
 from heliograph.app.resources.desk import Desk
+from heliograph.domain.display import did_you_mean
 from heliograph.domain.error import MALFORMED, Fault, invalid, missing
 
 if TYPE_CHECKING:
@@ -37,23 +39,40 @@ def decode(body: bytes, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as problem:
-        raise _told(str(problem)) from None
+        raise _told(str(problem), kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Fault(MALFORMED, "The body is no JSON in UTF-8.") from None
 
 
-def _told(problem: str) -> Fault:
+def _told(problem: str, kind: Any) -> Fault:
     absent = _MISSING(problem)
     if absent is not None:
         return missing(absent[1])
+    place = _PLACE(problem)
     unknown = _UNKNOWN(problem)
     if unknown is not None:
-        return invalid(unknown[1], f"There is no field {unknown[1]} here.")
-    place = _PLACE(problem)
+        known = _fields_at(kind, place[2] if place is not None else "")
+        return invalid(unknown[1], f"There is no field {unknown[1]} here{unknown_name(unknown[1], known)}")
     if place is not None and place[2]:
         field = re.split(r"[.\[]", place[2])[0]
         return invalid(field, f"The field {field} does not fit: {place[1]}.")
     return Fault(MALFORMED, f"The body does not fit: {problem}.")
+
+
+def _fields_at(kind: Any, place: str) -> list[str]:
+    """Returns the names of the fields at a place of a body, such as `prices[0]` in a list of prices."""
+    for name in re.findall(r"[a-z_]+", place):
+        types = [each.type for each in msgspec.structs.fields(kind) if each.encode_name == name]
+        while types and not (isinstance(types[0], type) and issubclass(types[0], msgspec.Struct)):
+            types = [*get_args(types[0]), *types[1:]]
+        kind = types[0]
+    return [each.encode_name for each in msgspec.structs.fields(kind)]
+
+
+def unknown_name(name: str, known: Sequence[str]) -> str:
+    """Returns the end of a sentence about an unknown field or parameter, such as `; did you mean port?`."""
+    hint = did_you_mean(name, known, or_list=True) or "; there are none"
+    return hint if hint.endswith("?") else f"{hint}."
 
 
 def given_fields(body: msgspec.Struct) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -65,9 +65,12 @@ class Invocation:
         except SettingsError as error:
             raise Failure(str(error), "Correct the setting and try again.", "heliograph settings --example") from error
 
-    def at_desk(self, work: "Callable[[Desk], Awaitable[Answer]]") -> Answer:
-        """Runs a use case that the admin API lacks, on the store of this machine. Raises Failure."""
-        with self._opened() as opened:
+    def at_desk(self, work: "Callable[[Desk], Awaitable[Answer]]", *, may_make: bool = False) -> Answer:
+        """Runs a use case that the admin API lacks, on the store of this machine. Raises Failure.
+
+        `may_make`: makes the store if there is none.
+        """
+        with self._opened(may_make=may_make) as opened:
             return opened.run(work)
 
     def gateway(self) -> "RemoteGateway | None":
@@ -116,7 +119,7 @@ class Invocation:
         if self._store is None:
             stack = ExitStack()
             click.get_current_context().call_on_close(stack.close)
-            self._store = stack.enter_context(self._opened())
+            self._store = stack.enter_context(self._opened(may_make=operation in _FIRST))
         with self.explained():
             return self._store.run(lambda desk: ask_at_desk(desk, resource, asked))
 
@@ -128,19 +131,27 @@ class Invocation:
         except RemoteRefusal as error:
             command = "heliograph context list" if error.status in (0, 401) else ""
             if error.status in (404, 409):
-                command = _listing(str(error), self)
+                command = listing(str(error), self)
             raise Failure(str(error), command=command) from error
 
     @contextmanager
-    def _opened(self) -> "Iterator[OpenStore]":
-        """Opens the store of this machine. Raises Failure."""
+    def _opened(self, *, may_make: bool) -> "Iterator[OpenStore]":
+        """Opens the store of this machine. Raises Failure, without `may_make` also if there is no store."""
         from heliograph.cli.open_store import OpenStore
+        from heliograph.composition.commands import has_store
 
         self.need_the_machine()
         settings = self.settings()
-        if not settings.store.url and not settings.data.exists():
-            # Without this message, a person in the wrong directory would think that all accounts are lost.
+        if not has_store(settings):
+            # An empty new store would look to a person in the wrong directory as if all accounts were lost.
             is_given = self.data is not None or "HELIOGRAPH_DATA" in os.environ
+            if not may_make:
+                raise Failure(
+                    f"there is no store in {settings.data.resolve()}.",
+                    f"{'Correct' if is_given else 'Give'} its directory with --data or HELIOGRAPH_DATA. "
+                    "If this is the place for a new store, make it with the first account.",
+                    self.typed("account create NAME --credit 100"),
+                )
             advice = "there was none" if is_given else "for another directory, use --data or HELIOGRAPH_DATA"
             click.echo(f"A new store is made in {settings.data.resolve()}; {advice}.", err=True)
         with self.explained():
@@ -167,12 +178,12 @@ class Invocation:
         except Fault as error:
             if error.entry is NOT_FOUND:
                 found_by = "account list" if error.field == "account" else "message find"
-                raise Failure(error.message, command=_listing(error.message, self, found_by)) from error
+                raise Failure(error.message, command=listing(error.message, self, found_by)) from error
             if error.entry is CONFLICT and _KIND(error.message) is not None:
-                raise Failure(error.message, command=_listing(error.message, self)) from error
+                raise Failure(error.message, command=listing(error.message, self)) from error
             raise Failure(error.message, "Nothing was changed.", self._help() if error.field else "") from error
         except (NoSuch, AlreadyThere) as error:
-            raise Failure(str(error), command=_listing(str(error), self)) from error
+            raise Failure(str(error), command=listing(str(error), self)) from error
         except (Unavailable, OSError) as error:
             settings = self.settings()
             raise Failure(
@@ -214,6 +225,9 @@ async def ask_at_desk(desk: "Desk", resource: "Resource", asked: "Asked") -> Any
     return await Dispatcher(operations_of(resource), desk).ask(actor, asked)
 
 
+_FIRST: Final = frozenset({"create", "add", "set", "put", "import"})
+"""Operations that may make a new store. All others read, change or remove things, which a new store lacks."""
+
 _KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch
 _LISTS = {
     "admin user": "admin list",
@@ -226,15 +240,15 @@ _LISTS = {
 _WITH_A_LIST = ("account", "connector", "route", "plan", "price", "cost", "number", "inbound", "template", "sender")
 
 
-def _listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:
+def listing(problem: str, invocation: Invocation, otherwise: str = "") -> str:
     """Returns the command that lists the kind of things in a sentence: `heliograph account list` for "there is no
-    account acme"."""
+    account acme". For other sentences it returns `otherwise` with the options for the store, or ""."""
     found = _KIND(problem)
     kind = (found[1] or found[2]) if found else ""
     for word, command in (_LISTS | {each: f"{each} list" for each in _WITH_A_LIST}).items():
         if kind.startswith(word):
             return invocation.typed(command)
-    return invocation.typed(otherwise) if otherwise else "heliograph --help"
+    return invocation.typed(otherwise) if otherwise else ""
 
 
 def print_line(text: str, *, err: bool = False) -> None:
@@ -242,8 +256,8 @@ def print_line(text: str, *, err: bool = False) -> None:
     click.echo(harmless(text), err=err)
 
 
-def echo_json(result: dict[str, Any]) -> None:
-    click.echo(harmless(json.dumps(result, ensure_ascii=False)))
+def echo_json(result: dict[str, Any], *, err: bool = False) -> None:
+    click.echo(harmless(json.dumps(result, ensure_ascii=False)), err=err)
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -341,6 +355,41 @@ class Group(_WithCommonOptions, click.Group):
 
 
 Group.group_class = Group
+
+
+class Root(Group):
+    """The group of all commands. With `--json` it prints a failure as a JSON object on standard error."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_JSON_FAILURES] = "--json" in args
+        with _json_failures(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _json_failures(ctx):
+            return super().invoke(ctx)
+
+
+_JSON_FAILURES: Final = "heliograph.json_failures"
+
+
+@contextmanager
+def _json_failures(ctx: click.Context) -> Iterator[None]:
+    """Prints a failure as JSON and exits, for example `{"error": "there is no context prod", "try": "..."}`.
+
+    The words of the command line decide, because click reads no option `--json` after a mistyped option.
+    """
+    try:
+        yield
+    except click.ClickException as error:
+        if not ctx.meta[_JSON_FAILURES]:
+            raise
+        command = getattr(error, "command", "")
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            command = f"{error.ctx.command_path} --help"
+        failure = {"error": error.format_message(), "hint": getattr(error, "hint", ""), "try": command}
+        echo_json({name: text for name, text in failure.items() if text}, err=True)
+        ctx.exit(error.exit_code)
 
 
 def examples(*lines: str) -> str:

@@ -42,6 +42,7 @@ from heliograph.cli.command import (
     print_line,
     print_table,
 )
+from heliograph.domain.display import did_you_mean
 
 MOST_ROWS = 100_000
 """The most rows that a command lists from a list in pages."""
@@ -140,7 +141,7 @@ def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
         elif operation.rest:
             given.setdefault(operation.rest, {})[name] = text
         else:
-            raise Invalid(name, f"there is no such field; there are {', '.join(known)}")
+            raise Invalid(name, f"there is no such field{did_you_mean(name, known, or_list=True)}")
     return given
 
 

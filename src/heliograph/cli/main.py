@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from heliograph import __version__
-from heliograph.cli.command import Group, examples
+from heliograph.cli.command import Root, examples
 
 _MODULES = {
     "serve": "serve",
@@ -79,7 +79,7 @@ class _Commands(UserDict[str, Any]):
 
 
 @click.group(
-    cls=Group,
+    cls=Root,
     commands=_Commands(_MODULES),
     context_settings={"max_content_width": 100},
     epilog=examples(

@@ -66,10 +66,17 @@ after its name.
 
 With `--json`, standard output is a single JSON object (`top` and `tail` print an object a line). Amounts are exact
 decimal text, for example `"0.0275"`. A failed command exits with a code other than 0. It writes to standard error what
-was wrong and what to do.
+was wrong and what to do. With `--json` the last line of standard error is an object:
+
+```json
+{"error": "There is no account acme.", "try": "heliograph account list"}
+```
+
+`hint`, if it is there, says how to correct it.
 
 Administration works on the store, with or without a running gateway. A running gateway applies changes within five
-seconds.
+seconds. Commands that create, add, set or import things make the store if there is none. All others refuse a directory
+without a store, so that a mistyped `--data` does not look like an empty gateway.
 """
 
 

@@ -73,6 +73,17 @@ async def _open_database(url: str) -> SealableStore:
     return await PostgresStore.open(url)
 
 
+def has_store(settings: Settings) -> bool:
+    """Returns False if the data directory is missing or has no store. A database server always counts as a store.
+
+    A directory that cannot be read, or is a file, counts as well: opening its store tells the reason.
+    """
+    try:
+        return bool(settings.store.url) or settings.data.is_file() or (settings.data / STORE_FILE).exists()
+    except PermissionError:
+        return True
+
+
 def back_up(settings: Settings, target: Path) -> None:
     """Copies the store in the data directory to a file. Raises Unavailable, FileExistsError and OSError."""
     from heliograph.adapters.store.sqlite.backup import back_up as copy

@@ -1,12 +1,13 @@
 """A single setting: its key, its variable, its valid values, and the messages for invalid values."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from heliograph.config.settings import Settings
+from heliograph.domain.display import did_you_mean
 
 PREFIX = "HELIOGRAPH_"
 """Prefix of the environment variables of all settings."""
@@ -127,24 +128,16 @@ def checked(entry: SettingEntry, value: Any, where: str) -> Any:
     return value
 
 
-def nearest(word: str, among: Iterable[str]) -> list[str]:
-    """Returns the most similar word, in a list, for example `["port"]` for `prot`; empty if no word is similar."""
-    from difflib import get_close_matches  # for typing errors
-
-    return get_close_matches(word, list(among), n=1, cutoff=0.5)
-
-
 def no_setting(key: str, where: str) -> SettingsError:
-    matches = nearest(key, [entry.key for entry in entries()])
-    # the right name in the wrong section, or outside all sections
-    matches += [entry.key for entry in entries() if entry.name == key.rpartition(".")[2]]
-    hint = f"; did you mean {matches[0]}?" if matches else ""
+    name = key.rpartition(".")[2]
+    # without a similar key: the right name in the wrong section, or outside all sections
+    elsewhere = [f"; did you mean {entry.key}?" for entry in entries() if entry.name == name]
+    hint = did_you_mean(key, [entry.key for entry in entries()]) or "".join(elsewhere[:1])
     return SettingsError(f"there is no setting {key} ({where}){hint} {LIST}")
 
 
 def no_section(name: str, where: str) -> SettingsError:
-    matches = nearest(name, sections())
-    hint = f"; did you mean [{matches[0]}]?" if matches else ""
+    hint = did_you_mean(f"[{name}]", [f"[{each}]" for each in sections()])
     return SettingsError(f"there is no section [{name}] ({where}){hint} {LIST}")
 
 

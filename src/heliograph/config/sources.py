@@ -19,12 +19,12 @@ from heliograph.config.entry import (
     entries,
     entry_of,
     from_text,
-    nearest,
     no_section,
     no_setting,
     sections,
 )
 from heliograph.config.settings import DEFAULT_DATA, Settings
+from heliograph.domain.display import did_you_mean
 
 FILE_NAME = "heliograph.toml"
 
@@ -112,8 +112,7 @@ def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings
             continue
         entry = by_variable.get(variable)
         if entry is None:
-            near = nearest(variable, by_variable)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(variable, by_variable)
             raise SettingsError(f"the variable {variable} is no setting{hint} {LIST}")
         where = f"the variable {variable}"
         settings = _with(settings, entry, checked(entry, from_text(entry, text, where), where))

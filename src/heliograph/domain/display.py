@@ -1,6 +1,7 @@
 """Texts for people, by the line: on a terminal, in a log, on a page."""
 
 import re
+from collections.abc import Iterable
 
 _COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that a terminal obeys instead of showing them: control characters (C0 and C1) except line ends, and
@@ -14,6 +15,19 @@ def counted(number: int | str, one: str, many: str = "") -> str:
     fraction is given as text, such as `0.5`."""
     shown = number if isinstance(number, str) else f"{number:,}"
     return f"{shown} {one if shown == '1' else many or one + 's'}"
+
+
+def did_you_mean(word: str, among: Iterable[str], *, or_list: bool = False) -> str:
+    """Returns the end of a sentence about an unknown name: `; did you mean port?` for `prot`.
+
+    Without a similar name it is empty, or with `or_list` all names: `; there are host, port`."""
+    from difflib import get_close_matches  # for typing errors
+
+    names = list(among)
+    near = get_close_matches(word, names, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; there are {', '.join(names)}" if or_list and names else ""
 
 
 def duration(ms: float) -> str:

@@ -168,9 +168,29 @@ async def test_a_parameter_with_a_slip_in_its_name_removes_nothing(house: AdminH
     before = (await house.ask(token, "GET", "/prices")).json
     refused = await house.ask(token, "DELETE", "/prices", query="prefx=49")
     assert fault(refused) == (400, "03", "prefx")
-    assert "prefix, plan, since" in refused.json["Message"]
+    assert refused.json["Message"] == "There is no such parameter here; did you mean prefix?"
+    refused = await house.ask(token, "DELETE", "/prices", query="q=49")
+    assert "there are prefix, plan, since" in refused.json["Message"]
     assert (await house.ask(token, "GET", "/prices")).json == before
     assert "there are none" in (await house.ask(token, "GET", "/overview", query="limit=1")).json["Message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("PUT", "/prices", {"prefx": "49"}, "There is no field prefx here; did you mean prefix?"),
+        ("POST", "/prices/import", {"prices": [{"prefx": "49"}]}, "There is no field prefx here; did you mean prefix?"),
+        ("POST", "/routes", {"x": 1}, "There is no field x here; there are "),
+        ("PATCH", "/accounts/acme", {"timzone": "UTC"}, "There is no field timzone here; did you mean timezone?"),
+        ("PATCH", "/connectors/operator", {"windw": 5}, "did you mean window?"),
+    ],
+)
+async def test_a_slip_in_the_name_of_a_field_is_told(
+    house: AdminHouse, token: str, method: str, path: str, body: dict[str, Any], told: str
+) -> None:
+    refused = await house.ask(token, method, path, body)
+    assert refused.status == 400
+    assert told in refused.json["Message"]
 
 
 async def test_usage_is_told_by_the_hour(house: AdminHouse, token: str) -> None:

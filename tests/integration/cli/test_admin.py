@@ -44,6 +44,7 @@ def test_a_password_can_be_given_and_is_not_repeated(run: Run) -> None:
     ],
 )
 def test_mistakes_are_told(run: Run, arguments: tuple[str, ...], told: str) -> None:
+    run("admin", "create", "ada", "--role", "admin")
     result = run("admin", *arguments)
     assert result.exit_code == 1
     assert told in result.stderr
@@ -151,6 +152,7 @@ def test_heads_are_signed_with_the_secret_of_the_settings(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret, heads = tmp_path / "audit.key", tmp_path / "heads.jsonl"
+    run("account", "create", "acme", "--credit", "1")
     heads.write_text(run("audit", "--head").stdout)
     monkeypatch.setenv("HELIOGRAPH_AUDIT_KEY_FILE", str(secret))
     assert "audit.key_file: the file cannot be read" in run("audit", "--head").stderr

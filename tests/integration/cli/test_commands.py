@@ -63,7 +63,7 @@ def test_the_common_options_may_stand_anywhere(tmp_path: Path, run: Run) -> None
     answer(run("account", "create", "three", "--credit", "1", "--json", "--data", other))
     names = [each["username"] for each in answer(run("--data", other, "account", "--json", "list"))["accounts"]]
     assert names == ["one", "three", "two"]
-    assert answer(run("account", "list", "--json"))["accounts"] == []
+    assert run("account", "list", "--json").exit_code == 1
     nearest = run("--data", str(tmp_path / "far"), "account", "list", "--data", other, "--json")
     assert len(answer(nearest)["accounts"]) == 3
 
@@ -254,7 +254,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["account", "create", "acme", "--credit", "1"], "The account acme exists already", "heliograph account list"),
         (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
         (["account", "create", "b c", "--credit", "1"], "name: 'b c' is not a name", "Nothing was changed."),
-        (["account", "set", "acme", "colour=red"], "colour: there is no such field; there are timezone", "--help"),
+        (["account", "set", "acme", "contry=DE"], "contry: there is no such field; did you mean country?", "--help"),
         (["account", "set", "acme", "rate"], "'rate' is not KEY=VALUE", ""),
         (["account", "set", "acme", "rate=1", "rate=2"], "rate is given twice", ""),
         (["account", "top-up", "acme", "0"], "changes nothing", ""),
@@ -328,6 +328,34 @@ def test_a_bad_setting_stops_a_command_before_it_does_anything(run: Run, tmp_pat
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "error", "more"),
+    [
+        (["account", "show", "acme"], 1, "There is no account acme.", {"try": "heliograph account list"}),
+        (["account", "list", "--context", "x"], 1, "there is no context x", {"try": "heliograph context list"}),
+        (
+            ["account", "set", "acme", "contry=DE"],
+            1,
+            "contry: there is no such field; did you mean country?",
+            {"hint": "Nothing was changed.", "try": "heliograph account set --help"},
+        ),
+        (["account", "create"], 2, "Missing argument 'NAME'", {"try": "heliograph account create --help"}),
+        (["account", "create", "acme", "--crdit", "1"], 2, "--credit", {"try": "heliograph account create --help"}),
+        (["--colour"], 2, "No such option", {"try": "heliograph --help"}),
+    ],
+)
+def test_failures_are_json_objects_with_json(
+    run: Run, words: list[str], code: int, error: str, more: dict[str, str]
+) -> None:
+    run("plan", "set", "default", "routing=share")
+    result = run(*words, "--json")
+    assert (result.exit_code, result.stdout) == (code, "")
+    told = json.loads(result.stderr)
+    assert error in told.pop("error")
+    assert told == more
+    assert not run(*words).stderr.startswith("{")
+
+
 def test_a_store_that_cannot_be_used_is_told_of(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the directory should be")
     result = run("account", "list", "--json")
@@ -346,6 +374,7 @@ def test_settings_in_force_and_their_example(run: Run, tmp_path: Path, monkeypat
 
 
 def test_lists_are_tables_for_people(run: Run) -> None:
+    run("plan", "set", "default", "routing=share")
     assert "heliograph account create" in run("account", "list").stdout
     run("account", "create", "acme", "--credit", "0.000001")
     lines = run("account", "list").stdout.splitlines()
@@ -444,24 +473,49 @@ def test_the_doctor_does_not_send_anybody_to_the_firewall_for_a_name_that_is_non
     assert "firewall" not in found["advice"]
 
 
-def test_a_store_that_nobody_named_is_not_made_in_silence(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HELIOGRAPH_DATA")
-    made = run("account", "list", "--json")
-    assert answer(made) == {"accounts": []}
-    assert f"A new store is made in {tmp_path / 'heliograph-data'}; for another directory, use --data" in made.stderr
-    assert run("account", "list").stderr == ""
-
-
-def test_nor_is_one_in_silence_whose_name_may_be_mistyped(run: Run, tmp_path: Path) -> None:
+def test_a_new_store_is_announced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mistyped = tmp_path / "heliogarph"
-    made = run("--data", str(mistyped), "account", "list")
+    made = run("--data", str(mistyped), "account", "create", "acme", "--credit", "1")
     assert f"A new store is made in {mistyped}; there was none." in made.stderr
     assert run("--data", str(mistyped), "account", "list").stderr == ""
+    monkeypatch.delenv("HELIOGRAPH_DATA")
+    made = run("account", "create", "acme", "--credit", "1", "--json")
+    assert answer(made)["name"] == "acme"
+    assert f"A new store is made in {tmp_path / 'heliograph-data'}; for another directory, use --data" in made.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["account", "list"],
+        ["account", "top-up", "acme", "5"],
+        ["number", "remove", "1"],
+        ["admin", "list"],
+        ["message", "show", "0198c5f2a1b37c4d8e9f001122334455"],
+        ["report"],
+        ["audit"],
+        ["encryption", "status"],
+        ["backup", "copy.db"],
+        ["compact"],
+        ["doctor", "--no-binds"],
+        ["callbacks", "status"],
+    ],
+    ids=" ".join,
+)
+def test_no_store_is_made_to_be_read(run: Run, tmp_path: Path, words: list[str]) -> None:
+    mistyped = tmp_path / "heliogarph"
+    result = run("--data", str(mistyped), *words)
+    assert not mistyped.exists()
+    assert str(mistyped) in result.output
+    if words[0] not in ("backup", "compact", "doctor"):
+        assert result.exit_code == 1
+        assert f"there is no store in {mistyped}." in result.stderr
+        assert "Correct its directory with --data" in result.stderr
+        assert f"try:   heliograph account create NAME --credit 100 --data {mistyped}" in result.stderr
 
 
 def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("account", "create", "acme", "--credit", "1")
     assert answer(run("callbacks", "status", "--json")) == {"pending": 0, "failed": 0, "receivers": []}
 
     async def failing(_: Desk) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ def state(run: Any) -> dict[str, Any]:
 
 
 def test_without_a_key_nothing_is_encrypted(run: Any) -> None:
+    run("account", "create", "acme", "--credit", "1")
     refused = run("encryption", "on")
     assert refused.exit_code == 1
     assert "HELIOGRAPH_ENCRYPTION_KEY" in refused.stderr
@@ -29,7 +30,6 @@ def test_without_a_key_nothing_is_encrypted(run: Any) -> None:
 
 
 def test_on_and_rotate_and_off(run: Any, key: None) -> None:
-    assert "heliograph encryption on" in run("encryption", "rotate").stderr
     on = run("encryption", "on")
     assert on.exit_code == 0
     assert "In 15 s, new rows are encrypted with the key 1" in on.stdout
@@ -40,6 +40,7 @@ def test_on_and_rotate_and_off(run: Any, key: None) -> None:
     assert run("encryption", "off").exit_code == 0
     assert not state(run)["encrypted"]
     assert "not encrypted" in run("encryption", "off").stderr
+    assert "heliograph encryption on" in run("encryption", "rotate").stderr
     entries = json.loads(run("admin", "log", "--json").stdout)["entries"]
     assert [each["action"] for each in entries][:3] == ["encryption.off", "encryption.key", "encryption.key"]
 

@@ -40,6 +40,7 @@ def test_what_was_refused_is_told_to_people_and_programs(run: Any, tmp_path: Pat
 
 
 def test_an_unknown_account_is_told(run: Any) -> None:
+    run("account", "create", "acme", "--credit", "1")
     refused = run("refusals", "--account", "nobody")
     assert refused.exit_code == 1
     assert "heliograph account list" in refused.stderr

@@ -85,6 +85,7 @@ def test_the_margin_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_pa
 
 
 def test_what_cannot_be_reported_is_told(run: Any) -> None:
+    run("account", "create", "acme", "--credit", "1")
     assert run("report", "--account", "nobody").exit_code == 1
     assert "cannot be combined" in run("report", "--csv", "--json").stderr
     assert run("report", "--range", "2h").exit_code == 2

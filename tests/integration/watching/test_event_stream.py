@@ -1,6 +1,7 @@
 """What a listener hears: what he asked for, masked, and no more than he can take."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from heliograph.app.facts import (
 from heliograph.app.observing.events import EventFeed
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
+from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, Gateway, open_gateway
 from tests.support.timeouts import PATIENCE_S
 
@@ -36,7 +38,7 @@ class Listener:
         self.may_read = asyncio.Event()
         self.may_read.set()
         self._heard = asyncio.Condition()
-        self._streams = EventStreams(feed, gateway.store, lambda number: f"op{number}")
+        self._streams = EventStreams(feed, gateway.store, lambda number: {1: "operator"}.get(number, f"op{number}"))
         self.task = asyncio.create_task(self._streams.listen(request, self._say))
 
     async def _say(self, line: dict[str, Any]) -> None:
@@ -102,13 +104,15 @@ async def test_whole_numbers_for_who_asks() -> None:
     [
         ({"account": "acme"}, ["accepted", "submitted"]),
         ({"account": "other"}, []),
-        ({"connector": "op1"}, ["accepted"]),
+        ({"connector": "operator"}, ["accepted"]),
         ({"connector": "op7"}, ["submitted"]),
         ({"connector": "op9"}, []),
     ],
 )
 async def test_only_what_was_asked_for(wanted: dict[str, str], heard: list[str]) -> None:
     gateway, feed = await open_gateway(), EventFeed()
+    for name in ("op7", "op9"):
+        await gateway.store.network.add_connector(smpp_connector(0, name, "127.0.0.1", 2775, "id", "pw"))
     message = await stored(gateway)
     listener = Listener(gateway, feed, wanted)
     everything = Listener(gateway, feed, {})
@@ -137,11 +141,21 @@ async def test_one_message_by_its_id_in_either_form() -> None:
     assert [line["id"] for line in lines] == [ids.to_hex(one.key, one.tail)]
 
 
-async def test_an_id_that_is_none_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ({"message": "nonsense"}, "nonsense is no message id"),
+        ({"account": "nobody"}, "there is no account nobody"),
+        ({"connector": "opertor"}, "there is no connector opertor; did you mean operator?"),
+        ({"connector": "x"}, "there is no connector x"),
+    ],
+)
+async def test_a_listener_for_events_that_never_come_is_refused(wanted: dict[str, str], problem: str) -> None:
     gateway = await open_gateway()
-    listener = Listener(gateway, EventFeed(), {"message": "nonsense"})
-    await asyncio.wait([listener.task])
-    with pytest.raises(ValueError, match="nonsense is no message id"):
+    listener = Listener(gateway, EventFeed(), wanted)
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.wait([listener.task])
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         listener.task.result()
 
 

@@ -12,6 +12,7 @@ from heliograph.app.facts import InboundMessage, Message
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.app.ports import Store, Unavailable
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.display import did_you_mean
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers.phone import mask
@@ -62,8 +63,12 @@ class EventStreams:
         self._open = 0
 
     async def listen(self, request: Mapping[str, Any], send: Send) -> None:
-        """Writes events until the listener leaves. The first line says that the stream has begun."""
+        """Writes events until the listener leaves. The first line says that the stream has begun.
+
+        Raises ValueError, also for an unknown account or connector: their events would never come.
+        """
         wanted = EventFilter.of(request)
+        await self._check_names(wanted)
         if self._open >= LISTENERS:
             raise ValueError(f"{LISTENERS} listen already")
         stream = _EventStream(self._feed, self._store, self._connector_name, wanted)
@@ -75,6 +80,16 @@ class EventStreams:
         finally:
             self._open -= 1
             self._feed.unsubscribe(stream.hear)
+
+    async def _check_names(self, wanted: EventFilter) -> None:
+        with suppress(Unavailable):
+            if wanted.account and await self._store.accounts.find(wanted.account) is None:
+                raise ValueError(f"there is no account {wanted.account}")
+            if wanted.connector:
+                known = [each.name for each in (await self._store.network.tables(large=False)).connectors]
+                if wanted.connector not in known:
+                    hint = did_you_mean(wanted.connector, known)
+                    raise ValueError(f"there is no connector {wanted.connector}{hint}")
 
 
 class _EventStream:

@@ -20,6 +20,7 @@ from heliograph.adapters.smpp.address_rules import (
 from heliograph.adapters.smpp.outcome import FAILOVER_ON, OutcomeOverride, read_endings, read_override, read_statuses
 from heliograph.app.connector_kind import MAX_RATE, OptionField
 from heliograph.domain import calendar
+from heliograph.domain.display import did_you_mean
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.tlv_rules import TlvForm, TlvRule
 from heliograph.domain.pace.timetable import RateSpan, parse_spans
@@ -436,7 +437,7 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
             elif name in _READERS:
                 values[name] = _READERS[name](value)
             else:
-                problems.append(f"option {name}: there is no such option; {_advice(name)}")
+                problems.append(f"option {name}: there is no such option{did_you_mean(name, OPTIONS, or_list=True)}")
         except ValueError as error:
             problems.append(f"option {name}: {error}")
     if values.get("key_file") and not values.get("cert_file"):
@@ -445,13 +446,6 @@ def read_options(options: Mapping[str, Any], timings: Timings) -> tuple[Dialect,
         problems.append(f"option national: it needs the alphabet gsm, not {values['alphabet']}")
     wanted = Timings(**{name: times.get(name, getattr(timings, name)) for name in _TIMES})
     return Dialect(**values, outcomes=outcomes), wanted, problems
-
-
-def _advice(name: str) -> str:
-    from difflib import get_close_matches  # imported only after a typing error
-
-    near = get_close_matches(name, OPTIONS, n=1)
-    return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(OPTIONS))}"
 
 
 DESTINATION_OPTIONS: Final = ("hosts", "ca_file", "cert_file", "key_file", "tls_verify", "tls_server_name")

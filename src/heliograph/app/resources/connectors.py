@@ -34,6 +34,7 @@ from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.templates import warnings_of
 from heliograph.app.text_values import truth, untyped, written
 from heliograph.domain.calendar import month_start
+from heliograph.domain.display import did_you_mean
 
 _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
@@ -250,7 +251,7 @@ def _changed(desk: Desk, connector: Connector, settings: Mapping[str, Any], opti
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in kind.settings:
-            raise Invalid(name, f"there is no such field; there are {', '.join(kind.settings)}")
+            raise Invalid(name, f"there is no such field{did_you_mean(name, kind.settings, or_list=True)}")
         try:
             values[name] = kind.settings[name].parse(written(value))
         except ValueError as problem:

@@ -14,6 +14,7 @@ from heliograph.app.configuration import OFF, ON
 from heliograph.cli.checks.leftovers import UNKNOWN_MS, Finding, leftovers
 from heliograph.cli.command import Failure, Invocation
 from heliograph.cli.live.control import readiness_of, running_address
+from heliograph.composition.commands import has_store
 from heliograph.composition.connectors import ADAPTERS, KINDS
 from heliograph.domain.display import counted
 
@@ -36,7 +37,7 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
         return [Finding("settings", "fail", failure.message, "Correct it. All settings: heliograph settings --example")]
     where = "defaults and variables" if settings.file is None else str(settings.file)
     findings = [Finding("settings", "ok", where), *_directory(settings.data)]
-    if settings.store.url or settings.data.is_dir():
+    if has_store(settings):
         findings += [finding async for finding in _store(settings, binds)]
     else:
         findings.append(

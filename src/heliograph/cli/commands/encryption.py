@@ -42,8 +42,8 @@ def status(invocation: Invocation) -> None:
     invocation.show(result, lambda: print_fields(_lines(state)))
 
 
-def _state(invocation: Invocation) -> "EncryptionState":
-    return invocation.at_desk(lambda desk: needed(desk.encryption).state())
+def _state(invocation: Invocation, *, may_make: bool = False) -> "EncryptionState":
+    return invocation.at_desk(lambda desk: needed(desk.encryption).state(), may_make=may_make)
 
 
 def _lines(state: "EncryptionState") -> list[tuple[str, object]]:
@@ -65,7 +65,7 @@ def on(invocation: Invocation) -> None:
     First give the master key to every process that opens the store, and store a copy of the key in another place.
     Without the key, nobody can read the texts and secrets again. Processes without the key end when they notice the
     change."""
-    if _state(invocation).encrypted:
+    if _state(invocation, may_make=True).encrypted:
         raise Failure("the store is encrypted already.", "To change the key, rotate.", "heliograph encryption rotate")
     _begin(invocation, plain=False)
 

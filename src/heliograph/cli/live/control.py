@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from heliograph.cli.command import Failure, Invocation
+from heliograph.cli.command import Failure, Invocation, listing
 
 
 def ask(invocation: Invocation, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -20,7 +20,7 @@ def ask(invocation: Invocation, request: dict[str, Any]) -> Iterator[dict[str, A
                 for line in lines:
                     answer = json.loads(line)
                     if "problem" in answer and "event" not in answer:
-                        raise Failure(answer["problem"])
+                        raise Failure(answer["problem"], command=listing(answer["problem"], invocation))
                     yield answer
             except OSError as error:
                 raise Failure(f"the gateway ended meanwhile: {error}", command=invocation.typed("doctor")) from error
