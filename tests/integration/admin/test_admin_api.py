@@ -99,8 +99,9 @@ async def test_an_account_is_opened_changed_and_topped_up(house: AdminHouse, tok
 
 
 async def test_secrets_and_keys_are_replaced(house: AdminHouse, token: str) -> None:
-    assert (await house.ask(token, "POST", "/accounts/acme/password")).json["secret"]
-    assert (await house.ask(token, "POST", "/accounts/acme/signing-secret")).json["secret"].startswith("whsec_")
+    assert (await house.ask(token, "POST", "/accounts/acme/password")).json["password"]
+    assert (await house.ask(token, "POST", "/accounts/acme/smpp-password")).json["smpp_password"]
+    assert (await house.ask(token, "POST", "/accounts/acme/signing-secret")).json["signing_secret"].startswith("whsec_")
     made = (await house.ask(token, "POST", "/accounts/acme/keys")).json
     keys = (await house.ask(token, "GET", "/accounts/acme/keys")).json["keys"]
     assert made["key_id"] in [key["id"] for key in keys]

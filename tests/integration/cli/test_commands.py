@@ -94,8 +94,12 @@ def test_an_account_from_opening_to_ledger(run: Run) -> None:
 
 def test_secrets_are_replaced_and_keys_revoked(run: Run) -> None:
     made = answer(run("account", "create", "acme", "--credit", "0", "--json"))
-    assert answer(run("account", "new-password", "acme", "--json"))["password"] != made["password"]
-    assert answer(run("account", "new-signing-secret", "acme", "--json"))["signing_secret"] != made["signing_secret"]
+    for command, secret in (
+        ("new-password", "password"), ("smpp-password", "smpp_password"), ("new-signing-secret", "signing_secret"),
+    ):  # fmt: skip
+        replaced = answer(run("account", command, "acme", "--json"))
+        assert replaced.keys() - {"length"} == {"username", "name", secret}
+        assert replaced[secret] != made.get(secret)
     second = answer(run("key", "create", "acme", "--json"))
     answer(run("key", "revoke", "acme", made["key_id"], "--json"))
     keys = answer(run("key", "list", "acme", "--json"))["keys"]

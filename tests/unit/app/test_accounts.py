@@ -232,8 +232,8 @@ async def test_credit_is_added_and_taken_back_down_to_the_limit(desk: Desk) -> N
 
 async def test_secrets_are_replaced(desk: Desk) -> None:
     made = await accounts.create(desk, "acme")
-    password = (await accounts.new_password(desk, "acme"))["secret"]
-    secret = (await accounts.new_signing_secret(desk, "acme"))["secret"]
+    password = (await accounts.new_password(desk, "acme"))["password"]
+    secret = (await accounts.new_signing_secret(desk, "acme"))["signing_secret"]
     account, _, _ = await found(desk)
     assert password != made["password"]
     assert account.password_hash == f"hash of {password}"

@@ -195,7 +195,7 @@ async def new_password(desk: Desk, name: str) -> dict[str, Any]:
     password = needed(desk.secrets).octets(_PASSWORD_OCTETS).hex()
     changes = {"password_hash": await desk.hash_password(password)}
     await desk.audited("account.new-password", name).accounts.update(account.id, changes)
-    return {"secret": password}
+    return {"password": password}
 
 
 async def new_smpp_password(desk: Desk, name: str, length: int = SMPP_PASSWORD_CHARS) -> dict[str, Any]:
@@ -204,7 +204,7 @@ async def new_smpp_password(desk: Desk, name: str, length: int = SMPP_PASSWORD_C
     numbers = [int.from_bytes(octets[2 * at : 2 * at + 2], "big") for at in range(length)]
     password = "".join(_PASSWORD_LETTERS[number % len(_PASSWORD_LETTERS)] for number in numbers)
     await set_smpp_password(desk, name, password)
-    return {"secret": password}
+    return {"smpp_password": password}
 
 
 async def set_smpp_password(desk: Desk, name: str, password: str) -> None:
@@ -218,7 +218,7 @@ async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
     account, _ = await account_of(desk, name)
     secret = needed(desk.secrets).octets(signature.SECRET_OCTETS)
     await desk.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
-    return {"secret": signature.format_secret(secret)}
+    return {"signing_secret": signature.format_secret(secret)}
 
 
 async def usage(desk: Desk, name: str, days: int) -> dict[str, Any]:
@@ -294,14 +294,16 @@ _BALANCE = Field("balance", Credits(), "Credits left.")
 _FIELDS = (_NAME, _BALANCE, *SETTINGS, Field("created", Moment(), "When it was opened."))
 _KEYS = Rows(KEY_FIELDS, "Key", called=lambda row: "" if row["revoked"] else row["id"])
 _WITH_KEYS = (*_FIELDS, Field("keys", _KEYS, "Its API keys, including revoked keys.", title="keys in use"))
-_SECRET = (
-    Field(
-        "secret",
-        Text(),
-        "The secret, shown only now.",
-        is_secret=True,
-        example="whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-    ),
+_PASSWORD = Field("password", Text(), "For /api/v2.", is_secret=True, example="a-long-password")
+_SMPP_PASSWORD = Field(
+    "smpp_password", Text(), "For SMPP clients.", is_secret=True, title="SMPP password", example="k3vw9rtx"
+)
+_SIGNING_SECRET = Field(
+    "signing_secret",
+    Text(),
+    "For the signatures of receipts.",
+    is_secret=True,
+    example="whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 )
 _SPAN = (
     Field("time", Moment(), "Start of the span."),
@@ -349,16 +351,10 @@ ACCOUNTS = Resource(
             ),
             answers=(
                 _NAME,
-                Field("password", Text(), "For /api/v2.", is_secret=True, example="a-long-password"),
+                _PASSWORD,
                 Field("api_key", Text(), "For /api/v1.", is_secret=True, title="API key", example="hk_9f8a7c"),
                 Field("key_id", Text(), "Id of the API key.", example="4f1a2b3c"),
-                Field(
-                    "signing_secret",
-                    Text(),
-                    "For the signatures of receipts.",
-                    is_secret=True,
-                    example="whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
-                ),
+                _SIGNING_SECRET,
                 _BALANCE,
                 SETTING["plan"],
                 SETTING["timezone"],
@@ -446,14 +442,13 @@ ACCOUNTS = Resource(
             "POST /accounts/{name}/password",
             new_password,
             "Replace the password of /api/v2",
-            answers=_SECRET,
+            answers=(_PASSWORD,),
             status=201,
             scope=Scope.WRITE_KEYS,
             id="new_password",
-            answer_name="NewSecret",
+            answer_name="NewPassword",
             more="The old password stops working within five seconds.",
-            also={"password": "secret"},
-            done="The new password of {name}: {secret}",
+            done="The new password of {name}: {password}",
         ),
         Operation(
             "smpp-password",
@@ -469,29 +464,27 @@ ACCOUNTS = Resource(
                 ),
             ),
             may_be_bare=True,
-            answers=_SECRET,
+            answers=(_SMPP_PASSWORD,),
             status=201,
             scope=Scope.WRITE_KEYS,
             id="new_smpp_password",
             read_name="NewSmppPassword",
-            answer_name="NewSecret",
+            answer_name="CreatedSmppPassword",
             more="Most clients accept at most 8 characters. Kannel cuts off a longer password without an error.",
             examples=("account smpp-password acme", "account smpp-password acme --length 16"),
-            also={"smpp_password": "secret"},
-            done="The new SMPP password of {name}: {secret}",
+            done="The new SMPP password of {name}: {smpp_password}",
         ),
         Operation(
             "new-signing-secret",
             "POST /accounts/{name}/signing-secret",
             new_signing_secret,
             "Replace the secret that signs receipts",
-            answers=_SECRET,
+            answers=(_SIGNING_SECRET,),
             status=201,
             scope=Scope.WRITE_KEYS,
             id="new_signing_secret",
-            answer_name="NewSecret",
-            also={"signing_secret": "secret"},
-            done="The new signing secret of {name}: {secret}",
+            answer_name="NewSigningSecret",
+            done="The new signing secret of {name}: {signing_secret}",
         ),
         Operation(
             "usage",

@@ -55,15 +55,11 @@ async def create(request: PageRequest) -> PageResponse:
 
 
 def _secrets(
-    request: PageRequest, title: str, operation: Operation, made: Mapping[str, Any], account: str, label: str = ""
+    request: PageRequest, title: str, operation: Operation, made: Mapping[str, Any], account: str
 ) -> PageResponse:
-    """Shows the secrets of an answer, once; `label` is for a single secret."""
+    """Shows the secrets of an answer, once."""
     assert isinstance(operation.answers, tuple)
-    secrets = [
-        (label[:1].upper() + label[1:] or each.label, made[each.name], each.meaning)
-        for each in operation.answers
-        if each.is_secret
-    ]
+    secrets = [(each.label, made[each.name], each.meaning) for each in operation.answers if each.is_secret]
     return request.page("secrets.html", title=title, secrets=secrets, back=f"/accounts/{account}", back_name=account)
 
 
@@ -188,7 +184,7 @@ async def new_signing_secret(request: PageRequest) -> PageResponse:
 async def _new_secret(request: PageRequest, word: str, label: str) -> PageResponse:
     name, operation = request.path["name"], ACCOUNTS.operation(word)
     made = await request.ask(ACCOUNTS, operation.name, {"name": name})
-    return _secrets(request, f"The new {label} of {name}", operation, made, name, label)
+    return _secrets(request, f"The new {label} of {name}", operation, made, name)
 
 
 PAGES = (
