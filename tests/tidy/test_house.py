@@ -11,14 +11,17 @@ SQL_IN_MODULES = frozenset(
     f"adapters/store/{name}.py"
     for name in (
         "postgres/connections",
+        "postgres/moving",
         "postgres/schema",
         "postgres/servers",
         "postgres/session",
         "shared/sql",
+        "sqlite/moving",
         "sqlite/schema",
     )
 )
-"""Modules with SQL beside the hot paths: makers of schema, session and connection, and the loader of SQL files."""
+"""Modules with SQL beside the hot paths: makers of schema, session and connection, the loader of SQL files, and the
+move of all tables."""
 
 
 @pytest.fixture(scope="module")

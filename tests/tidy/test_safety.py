@@ -13,6 +13,9 @@ MADE_SQL = {
     "adapters/store/postgres/session.py:settle",  # names and values of our settings, which take no parameters
     "adapters/store/sqlite/store.py:_empty_log",  # milliseconds of ours; likewise
     "adapters/store/sqlite/connection.py:connect",  # sizes of ours; a PRAGMA takes no parameters
+    "adapters/store/postgres/schema.py:_take_next",  # the name of one of our two schemas
+    *(f"adapters/store/postgres/moving.py:{name}" for name in ("begin", "counts", "finish", "_holds")),  # our tables
+    *(f"adapters/store/sqlite/moving.py:{name}" for name in ("count", "highest_id", "read", "_set")),  # our tables
 }
 """Functions whose SQL is put together of more than constants, each looked at: nothing in it comes from outside."""
 

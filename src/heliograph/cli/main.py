@@ -52,6 +52,7 @@ _MODULES = {
     "backup": "backup",
     "compact": "backup",
     "restored": "backup",
+    "move": "move",
     "context": "context",
     "completion": "completion",
 }

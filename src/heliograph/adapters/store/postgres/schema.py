@@ -31,9 +31,9 @@ PAUSE_S = 0.5
 # the lock's last holder yet.
 _HAS_STEPS = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'migration')"
 
-_STEPS_TAKEN = f"""
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
-CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
+_STEPS_TAKEN = """
+CREATE SCHEMA IF NOT EXISTS {name};
+CREATE TABLE IF NOT EXISTS {name}.migration (
     number   integer PRIMARY KEY,
     name     text NOT NULL,
     checksum text NOT NULL
@@ -47,17 +47,18 @@ def shipped() -> Schema:
     return read(Path(__file__).parent)
 
 
-async def migrate(servers: Servers, schema: Schema) -> None:
-    """Makes the tables, or brings them to the newest version, each step in one transaction.
+async def migrate(servers: Servers, schema: Schema, name: str = SCHEMA) -> None:
+    """Makes the tables in PostgreSQL's schema `name`, or brings them to the newest version, each step in one
+    transaction.
 
     Several processes may do this at once: the first does it, the others wait. Raises Unavailable, SchemaTooNew and
     SchemaChanged.
     """
-    db = await servers.connect(patient=True)
+    db = await servers.connect(patient=True, search_path=name)
     try:
         await _check_server(db)
-        while await _next_step(db, schema) is not None:
-            await _advance(db, schema)
+        while await _next_step(db, schema, name) is not None:
+            await _advance(db, schema, name)
     except FAULTS as fault:
         raise translated(fault) from fault
     finally:
@@ -74,11 +75,11 @@ async def _check_server(db: Db) -> None:
         raise Unavailable(f"the database cannot hold every letter: its encoding is {encoding}; UTF8 is needed")
 
 
-async def _advance(db: Db, schema: Schema) -> None:
+async def _advance(db: Db, schema: Schema, name: str) -> None:
     """Takes the next step; tries again while another transaction holds a table that it needs."""
     for last in [False] * (TRIES - 1) + [True]:
         try:
-            await _take_next(db, schema)
+            await _take_next(db, schema, name)
         except asyncpg.LockNotAvailableError:
             if last:
                 raise
@@ -87,13 +88,13 @@ async def _advance(db: Db, schema: Schema) -> None:
             return
 
 
-async def _take_next(db: Db, schema: Schema) -> None:
+async def _take_next(db: Db, schema: Schema, name: str) -> None:
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        step = await _next_step(db, schema)  # another process may have taken it
+        step = await _next_step(db, schema, name)  # another process may have taken it
         if step is None:
             return
-        await db.execute(_STEPS_TAKEN)
+        await db.execute(_STEPS_TAKEN.format(name=name))
         await db.execute(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
         await db.execute(step.script)
         await db.execute(
@@ -101,9 +102,9 @@ async def _take_next(db: Db, schema: Schema) -> None:
         )
 
 
-async def _next_step(db: Db, schema: Schema) -> Step | None:
+async def _next_step(db: Db, schema: Schema, name: str) -> Step | None:
     applied: list[tuple[int, str, str]] = []
-    if await db.fetchval(_HAS_STEPS, SCHEMA):
+    if await db.fetchval(_HAS_STEPS, name):
         rows = await db.fetch("SELECT number, name, checksum FROM migration ORDER BY number")
         applied = [(row[0], row[1], row[2]) for row in rows]
     return schema.next_step(applied)

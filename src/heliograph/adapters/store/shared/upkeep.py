@@ -107,11 +107,16 @@ class StoredUpkeep(Operations):
 
     @scan
     def audit(self) -> Steps[list[str]]:
-        found: list[str] = []
-        for check in CHECKS:
-            rows = yield Query(f"audit_{check}", {"most": MOST_FINDINGS})
-            found += [format_finding(check, row) for row in rows]
-        return found
+        return (yield from audit_findings())
+
+
+def audit_findings() -> Steps[list[str]]:
+    """Returns a sentence for each wrong balance, charge or refund."""
+    found: list[str] = []
+    for check in CHECKS:
+        rows = yield Query(f"audit_{check}", {"most": MOST_FINDINGS})
+        found += [format_finding(check, row) for row in rows]
+    return found
 
 
 def reached() -> Steps[int]:

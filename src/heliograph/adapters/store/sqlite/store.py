@@ -13,6 +13,7 @@ from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
 from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
+from heliograph.adapters.store.sqlite.moving import refuse_moved
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
@@ -72,6 +73,7 @@ def _prepare(path: Path, busy_ms: int, schema: Schema) -> None:
     try:
         db = connect(path, busy_ms, read_only=False)
         try:
+            refuse_moved(db, path)
             migrate(db, schema, busy_ms)
         finally:
             db.close()
