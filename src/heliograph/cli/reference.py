@@ -46,9 +46,12 @@ Every setting has a default, and a fresh gateway runs without any. Settings are 
 2. `heliograph.toml` in the data directory, or the file given by `--config` or `HELIOGRAPH_CONFIG`.
 
 The data directory is `--data`, or `HELIOGRAPH_DATA`, or `./heliograph-data`, in this order. In a variable, lists are
-comma separated (`a,b`), and true is `true`, `yes`, `on` or `1`. With an unknown or bad setting the gateway does not
-start; the message names the setting. `heliograph settings` shows the settings in force.
-`heliograph settings --example` prints a file to start from ([heliograph.example.toml](heliograph.example.toml)).
+comma separated (`a,b`), and true is `true`, `yes`, `on` or `1`. A variable with `_FILE` behind its name, such as
+`HELIOGRAPH_DATABASE_URL_FILE=/run/secrets/database-url`, names a file with the value.
+
+With an unknown or bad setting the gateway does not start; the message names the setting. `heliograph settings` shows
+the settings in force. `heliograph settings --example` prints a file to start from
+([heliograph.example.toml](heliograph.example.toml)).
 
 Accounts, connectors, routes and prices are not settings: they are kept in the store and changed with
 [commands](cli.md), without a restart.

@@ -42,6 +42,7 @@ from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 from heliograph.runtime.refusal_writer import RefusalWriter
+from heliograph.runtime.service_manager import ServiceManager
 from heliograph.runtime.tasks import whereabouts
 from heliograph.runtime.traffic_guard import TrafficGuard
 
@@ -84,19 +85,23 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, gateway.reload)
     gc.set_threshold(*GC_THRESHOLDS)  # the start reads large tables
+    manager = ServiceManager()
     await gateway.start()
     try:
         gc.collect()
         gc.freeze()
         give_back_what_is_free()
         _announce(gateway, dev=dev, as_json=as_json)
+        manager.ready()
         failed = loop.create_task(gateway.engine.failed.wait())
         stopped = loop.create_task(stop.wait())
         await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
         for task in (failed, stopped):
             task.cancel()
     finally:
+        manager.stopping()
         await gateway.stop()
+        manager.stopped()
     return 1 if gateway.engine.failed.is_set() else 0
 
 

@@ -33,6 +33,9 @@ OTHER_VARIABLES = ("DATA", "CONFIG", "USER", "API_KEY", "URL", "CONTEXT", "TOKEN
 remote gateway), and the token that `context add` stores.
 """
 
+FILE_SUFFIX = "_FILE"
+"""Behind the name of a setting's variable: the variable names a file with the value, such as a secret of Docker."""
+
 _SERVICE_LINK = re.compile(r"HELIOGRAPH_(SERVICE_(HOST|PORT)(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)").fullmatch
 """Names of variables that Kubernetes puts into every container beside a service that is called "heliograph"."""
 
@@ -111,12 +114,26 @@ def _apply_variables(settings: Settings, environ: Mapping[str, str]) -> Settings
         if _SERVICE_LINK(variable) or (variable == f"{PREFIX}PORT" and "://" in text):
             continue
         entry = by_variable.get(variable)
+        where = f"the variable {variable}"
+        if entry is None and (entry := by_variable.get(variable.removesuffix(FILE_SUFFIX))) is not None:
+            if entry.variable in environ:
+                raise SettingsError(f"{entry.variable} and {variable} are both set; set only one of them")
+            text = _value_in(Path(text), where)
         if entry is None:
             hint = did_you_mean(variable, by_variable)
             raise SettingsError(f"the variable {variable} is no setting{hint} {LIST}")
-        where = f"the variable {variable}"
         settings = _with(settings, entry, checked(entry, from_text(entry, text, where), where))
     return settings
+
+
+def _value_in(path: Path, where: str) -> str:
+    """Returns the content of the file without the end of its last line."""
+    try:
+        return files.read(path).decode().removesuffix("\n").removesuffix("\r")
+    except files.UnusableFile as problem:
+        raise SettingsError(f"the file {path} of {where} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"the file {path} of {where} is not UTF-8") from None
 
 
 def _with(settings: Settings, entry: SettingEntry, value: Any) -> Settings:

@@ -112,6 +112,28 @@ def test_variables_take_every_type(tmp_path: Path) -> None:
     assert (settings.log.sensitive, settings.log.format) == (True, "json")
 
 
+def test_a_variable_may_name_a_file_with_the_value(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("postgresql://u:p%20w@db/heliograph\n", encoding="utf-8")
+    environ = {"HELIOGRAPH_DATABASE_URL_FILE": str(secret)}
+    assert load(tmp_path, environ=environ).store.url == "postgresql://u:p%20w@db/heliograph"
+    with pytest.raises(SettingsError, match="HELIOGRAPH_DATABASE_URL and HELIOGRAPH_DATABASE_URL_FILE are both set"):
+        load(tmp_path, environ=environ | {"HELIOGRAPH_DATABASE_URL": "postgresql://db/other"})
+    with pytest.raises(SettingsError, match=r"HELIOGRAPH_DATABASE_URL_FILE cannot be read: No such file"):
+        load(tmp_path, environ={"HELIOGRAPH_DATABASE_URL_FILE": str(tmp_path / "none")})
+    secret.write_bytes(b"\xff")
+    with pytest.raises(SettingsError, match=r"is not UTF-8") as caught:
+        load(tmp_path, environ=environ)
+    assert "\\xff" not in str(caught.value)
+    with pytest.raises(SettingsError, match=r"HELIOGRAPH_LISTEN_FILE is no setting"):
+        load(tmp_path, environ={"HELIOGRAPH_LISTEN_FILE": str(secret)})
+
+
+def test_a_setting_that_names_a_file_takes_its_path(tmp_path: Path) -> None:
+    environ = {"HELIOGRAPH_AUDIT_KEY_FILE": "/etc/heliograph/audit.key"}
+    assert load(tmp_path, environ=environ).audit.key_file == "/etc/heliograph/audit.key"
+
+
 def test_a_whole_number_is_good_where_any_number_is(tmp_path: Path) -> None:
     write(tmp_path, "[messages]\nlist_interval_s = 3\n")
     interval = load(tmp_path, environ={}).messages.list_interval_s
