@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 LOGGED = re.compile(r"""\blog(?:_once)?\(\s*"(?:info|warning|error|critical)",\s*"([^"]+)\"""")
-NAMED = re.compile(r'event = "(smpp\.\w+)"')
+NAMED = re.compile(r'event = "(\w+\.\w+)"(?: if .* else "(\w+\.\w+)")?')
 
 
 def events() -> set[str]:
@@ -13,8 +13,7 @@ def events() -> set[str]:
     found = {"smpp.not_bound"}  # the one whose level is chosen
     for path in (ROOT / "src/heliograph").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        found |= set(LOGGED.findall(text)) | set(NAMED.findall(text))
-        found |= set(re.findall(r'event = "[^"]+" if .* else "(smpp\.\w+)"', text))
+        found |= set(LOGGED.findall(text)) | {name for names in NAMED.findall(text) for name in names if name}
     return found
 
 

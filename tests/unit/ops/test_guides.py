@@ -8,6 +8,7 @@ import pytest
 
 from heliograph import config
 from heliograph.adapters.smpp.options import OPTIONS
+from heliograph.api.fields import SEND
 from heliograph.cli.main import heliograph
 
 ROOT = Path(__file__).parents[3]
@@ -15,6 +16,7 @@ DOCS = ROOT / "docs"
 WRITTEN = {"admin-api", "cli", "metrics", "settings"}
 """Pages that are made of the program itself."""
 GUIDES = [ROOT / "README.md", *sorted(page for page in DOCS.glob("*.md") if page.stem not in WRITTEN)]
+ALERTS = ROOT / "ops" / "alerts.yml"
 MIGRATING = [page for page in GUIDES if page.stem.startswith("migrating")]
 
 COMMAND = re.compile(r"(?<![\w/.-])heliograph (?:--context \S+ )?([a-z][a-z-]*(?: [a-z][a-z-]*){0,2})")
@@ -46,7 +48,7 @@ def code(page: Path) -> list[str]:
     return inline + [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*GUIDES, ALERTS], ids=lambda page: page.stem)
 def test_its_commands_and_their_options_exist(page: Path) -> None:
     for piece in code(page):
         if re.search(r"\b(docker|useradd|pip|venv|systemctl|journalctl)\b", piece):
@@ -84,6 +86,15 @@ def test_its_connector_options_exist(page: Path) -> None:
         spelling for name in ("connector add", "route add") for each in command(name).params for spelling in each.opts
     }
     assert set(re.findall(r"`(--[a-z-]+)", table)) <= spellings
+
+
+@pytest.mark.parametrize("page", MIGRATING, ids=lambda page: page.stem)
+def test_a_guide_to_migrating_names_every_field_of_a_request(page: Path) -> None:
+    _, _, sending = page.read_text(encoding="utf-8").partition("\n## Sending\n")
+    rows = [line.split(" | ") for line in sending.partition("\n### ")[0].splitlines() if line.startswith("| ")]
+    ours = set(re.findall(r"`([a-z-]+)", " ".join(row[1] for row in rows)))
+    assert {field.name for field in SEND[1]} - ours == set()
+    assert not any("none a message" in cell for row in rows for cell in row)
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from heliograph.adapters.smpp.options import OPTIONS
 from heliograph.app.observing.catalogue import METRICS, Metric, MetricKind
+from heliograph.app.resources.account_settings import SETTING
+from heliograph.composition.connectors import KINDS
+from tests.unit.docs.test_log import events
 
 OPS = Path(__file__).parents[3] / "ops"
 ALERTS: list[dict[str, Any]] = yaml.safe_load((OPS / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
@@ -79,17 +83,14 @@ def test_every_alert_says_what_it_means_and_what_to_do() -> None:
             assert used <= EVERYWHERE | set(metric_of(name).labels)
 
 
-def test_commands_in_alerts_are_commands() -> None:
-    from heliograph.cli.main import heliograph
-
-    typed = re.findall(r"`heliograph (\w[\w-]*)(?: ([a-z]+))?", (OPS / "alerts.yml").read_text(encoding="utf-8"))
-    assert typed
-    for command, sub in typed:
-        assert command in heliograph.commands
-        found = heliograph.commands[command]
-        children = getattr(found, "commands", None)
-        if children is not None:
-            assert sub in children or (not sub and getattr(found, "invoke_without_command", False))
+def test_names_in_alerts_exist() -> None:
+    """Options of connectors, settings of accounts, metrics, lines of the log and entries of the audit log."""
+    texts = " ".join(text for alert in ALERTS for text in alert["annotations"].values())
+    named = set(re.findall(r"\b[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+\b", re.sub(r"{{.*?}}", "", texts)))
+    assert {"max_day", "smpp_window", "smpp.put_off"} <= named
+    assert named - METRICS.keys() - OPTIONS.keys() - KINDS["smpp"].settings.keys() - SETTING.keys() - events() == {
+        "session.refuse"  # of the audit log
+    }
 
 
 @pytest.mark.parametrize(
