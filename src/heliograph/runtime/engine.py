@@ -16,7 +16,8 @@
     stop:   no new requests -> lanes park -> carriers drain -> commit -> callbacks in flight -> rows are released
 
 What can go wrong: a task dies (`failed` is set, and the process ends), the store is away at the start (Unavailable),
-the lease is lost (`Fenced` ends the commits), or the stop takes longer than its seconds (the rest waits in the store).
+other nodes took over (`Fenced` ends the commits, and the process as planned), or the stop takes longer than its seconds
+(the rest waits in the store).
 """
 
 import asyncio
@@ -39,7 +40,7 @@ from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
-from heliograph.app.ports import CarrierState, Unavailable
+from heliograph.app.ports import CarrierState, Fenced, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.ids import worker_of
@@ -399,9 +400,13 @@ class Engine:
         self._tasks.append(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (problem := task.exception()) is not None:
+        if task.cancelled() or (problem := task.exception()) is None:
+            return
+        if not isinstance(problem, Fenced):
             self._environment.journal.log("critical", "task.died", task=task.get_name(), problem=repr(problem))
-            self.failed.set()
+        elif not self.failed.is_set():  # several tasks learn of it
+            self._environment.journal.log("error", "node.fenced", node=self._node, problem=str(problem))
+        self.failed.set()
 
     async def _cancel(self, name: str) -> None:
         for task in self._tasks:

@@ -19,6 +19,10 @@ MARGIN_S = 1.0
 RENEW_S = 1.5
 """Seconds between two renewals, and timeout of a renewal."""
 
+LATE_S = 2 * RENEW_S + 0.25
+"""Seconds between the beginnings of two renewals, above which the later one is late: a pause and a timeout together
+take 3 s at most."""
+
 LONG_AGO_MS = 3_600_000
 """Milliseconds in the past at which a returned lease ends, so that giving it up does not give up the lease of another
 node."""
@@ -38,6 +42,7 @@ class Lease:
         self._outage = outage
         self._lapsed = lapsed
         self._until = -inf
+        self._renewed = -inf
         self._since = inf
         self._timer: asyncio.TimerHandle | None = None
 
@@ -48,8 +53,10 @@ class Lease:
 
     @property
     def settled(self) -> bool:
-        """True if the lease has held long enough for all other nodes to renew theirs. After an outage of the store,
-        leases end before they can be renewed.
+        """True if the lease was renewed in time for long enough that all other nodes could renew theirs.
+
+        After an outage of the store, leases end before they can be renewed. The outage shows in this node's renewals:
+        one of them failed or came late, though its own lease may have held throughout.
         """
         return self.holds and self._clock.monotonic() - self._since >= LEASE_S
 
@@ -73,6 +80,7 @@ class Lease:
                 self._lapse()
                 raise
             except (Unavailable, TimeoutError) as problem:
+                self._since = inf
                 self._outage.found_away("lease", problem)
 
     async def release_dead(self) -> list[int]:
@@ -98,8 +106,9 @@ class Lease:
             renewed = await self._leases.heartbeat(self._node, int(LEASE_S * 1000))
         if not renewed:
             raise Fenced("the work of this node was given to others")
-        if start >= self._until:
+        if self._since == inf or start - self._renewed > LATE_S:
             self._since = start
+        self._renewed = start
         self._until = start + LEASE_S - MARGIN_S
         if self._timer is not None:
             self._timer.cancel()

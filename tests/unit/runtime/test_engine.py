@@ -24,7 +24,7 @@ from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.observing.counters import MessageCounters
-from heliograph.app.ports import Carrier, CarrierEvents, Report, Unavailable
+from heliograph.app.ports import Carrier, CarrierEvents, Fenced, Report, Unavailable
 from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
@@ -429,6 +429,23 @@ def test_a_task_that_dies_is_told() -> None:
         rig.engine.gatherer.wake()
         await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
         assert "task.died" in rig.journal.said
+
+    scenario(story)
+
+
+def test_a_node_that_was_given_up_ends_as_planned() -> None:
+    """A fenced node ends by plan, so its log line is none that an operator reports."""
+
+    async def story(rig: Rig) -> None:
+        async def refuse(facts: Facts) -> None:
+            raise Fenced("the work of this node was given to others")
+
+        rig.store.commits.record = refuse  # type: ignore[method-assign]
+        rig.engine.gatherer.facts.dequeued.append((1, 1))
+        rig.engine.gatherer.wake()
+        await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
+        assert rig.journal.said.count("node.fenced") == 1
+        assert "task.died" not in rig.journal.said
 
     scenario(story)
 

@@ -56,6 +56,22 @@ class Register:
         return list(range(min(want, binds - self.others)))
 
 
+class SharedRegister(Register):
+    """The same for several nodes: `release_dead` gives up every node that has not renewed in time."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self.ends: dict[int, int] = {}
+
+    async def heartbeat(self, node: int, lasts: int) -> bool:
+        renewed = await super().heartbeat(node, lasts)
+        self.ends[node] = self.until[-1]
+        return renewed
+
+    async def release_dead(self, ago: int = 0) -> list[int]:
+        return [node for node, until in self.ends.items() if until < self._clock.now() - ago]
+
+
 class Quiet:
     def log(self, level: str, event: str, **fields: object) -> None: ...
 
@@ -72,6 +88,10 @@ def scenario(story: Callable[[Register, Lease, VirtualClock, list[float]], Await
         await story(register, lease, clock, lapses)
 
     run(play())
+
+
+def _settled(lease: Lease) -> bool:
+    return lease.settled
 
 
 def _held(lease: Lease) -> bool:
@@ -111,6 +131,54 @@ def test_one_that_is_not_renewed_ends_before_others_may_take_over_and_can_come_b
         assert await lease.release_dead() == []
         await asyncio.sleep(LEASE_S)
         assert await lease.release_dead() == [7]
+        keeping.cancel()
+
+    scenario(story)
+
+
+@pytest.mark.parametrize("away", [1.0, 4.25, 4.5, 5.0, 9.0])
+@pytest.mark.parametrize("phase", [0.0, 0.3, 0.6, 0.9, 1.2])
+def test_no_node_gives_up_another_after_an_outage_that_hit_both(away: float, phase: float) -> None:
+    """The lease of one node may hold throughout the outage while that of the other lapses."""
+
+    async def play() -> None:
+        clock = VirtualClock()
+        register = SharedRegister(clock)
+        leases = [Lease(register, node, clock, Quiet(), Outage(clock, Quiet()), lambda: None) for node in (1, 2)]
+        keeping = []
+        for lease in leases:
+            await lease.begin()
+            keeping.append(asyncio.create_task(lease.keep()))
+            await asyncio.sleep(0.8)
+        await asyncio.sleep(20.0 * RENEW_S + phase)
+        register.hangs = True
+        await asyncio.sleep(away)
+        register.hangs = False
+        for _ in range(300):
+            for lease in leases:
+                assert await lease.release_dead() == []
+            await asyncio.sleep(0.05)
+        assert all(lease.settled for lease in leases)
+        for task in keeping:
+            task.cancel()
+
+    run(play())
+
+
+def test_a_node_that_was_stopped_for_less_than_its_lease_gives_up_no_other_at_once() -> None:
+    """A pause of the machine stops all nodes on it."""
+
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        keeping = asyncio.create_task(lease.keep())
+        await asyncio.sleep(20.1)
+        assert lease.settled
+        asyncio.get_running_loop()._virtual.now += 3.5  # type: ignore[attr-defined]
+        await asyncio.sleep(RENEW_S)
+        assert lease.holds
+        assert not _settled(lease)
+        await asyncio.sleep(LEASE_S)
+        assert _settled(lease)
+        assert not lapses
         keeping.cancel()
 
     scenario(story)
