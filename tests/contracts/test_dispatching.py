@@ -210,9 +210,12 @@ async def test_a_scheduled_message_is_claimed_when_it_is_due_and_not_before(
     assert await store.queue.next_due() == {1: START + HOUR}
     assert await store.queue.claim(1, 10, START + HOUR - 1, NODE) == []
     (claimed,) = await store.queue.claim(1, 10, START + HOUR, NODE)
-    assert claimed == Queued(replace(message, state=State.SENT, queued=True), attempted=False, preliminary=True)
+    assert claimed == Queued(
+        replace(message, state=State.SENT, queued=True), attempted=False, untried=True, preliminary=True
+    )
     await store.commits.record(Facts(queueings=[replace(queueing(message), connector=2)]))
     (moved,) = await store.queue.claim(2, 10, START + HOUR, NODE)
+    assert moved.untried
     assert not moved.preliminary
     found = await store.customers.message(account.id, message.key, message.tail)
     assert found is not None

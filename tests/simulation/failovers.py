@@ -70,7 +70,7 @@ class Failovers:
         self._leave_s = LEAVE_WITH_SHORT_MEMORY_S if short_memory else LEAVE_S
         self._troubles = OF_RECEIPTS if receipts else TROUBLES
         self._visits: dict[int, list[int]] = {}
-        """Connectors of the written parts of a message, in order."""
+        """Connectors of the written parts of a message, in order, without throttled parts: these were not tried."""
         self._open: dict[int, dict[int, int]] = {}
         """By message and connector: written parts that the operator has, or may have."""
         self._doubtful: dict[tuple[int, int], int] = {}
@@ -117,6 +117,8 @@ class Failovers:
         """Must be called as the gateway gets an answer, or learns that none comes."""
         if isinstance(outcome, Refused | Deferred):
             self._open[message.key][connector] -= 1
+            if isinstance(outcome, Deferred) and outcome.throttled:
+                self._visits[message.key].remove(connector)
         elif isinstance(outcome, Unknown):
             name = message.key, connector
             self._doubtful[name] = self._doubtful.get(name, 0) + 1

@@ -68,15 +68,15 @@ class MemoryReading(MemoryPart):
         answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
         taken = frozenset(segment for segment, status in answers.items() if status in (0, NO_ANSWER))
         message = replace(rows.messages[key], queued=queued)
-        is_first = queued and not (attempted or answers or any(each.key == key for each in rows.attempts))
-        preliminary = is_first and message.connector == rows.queue[key].connector
+        untried = queued and not (attempted or answers or any(each.key == key for each in rows.attempts))
+        preliminary = untried and message.connector == rows.queue[key].connector
         if queued:
             message.connector = rows.queue[key].connector
         tried = frozenset(each.connector for each in rows.attempts if each.key == key) - {message.connector}
         resent = queued and any(each.key == key and each.status == 0 for each in rows.attempts)
         return Queued(
             message, attempted, frozenset(answers), taken, tried if queued else frozenset(), resent,
-            preliminary=preliminary,
+            untried=untried, preliminary=preliminary,
         )  # fmt: skip
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:

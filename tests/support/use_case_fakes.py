@@ -218,5 +218,6 @@ class SetRouter:
     def is_excluded(self, message: Routed, connector: int) -> bool:
         return connector in self.excluded
 
-    def has_others(self, connector: int) -> bool:
-        return another(self.found, self.obstacles, (connector,)) is not None
+    def others(self, connector: int) -> list[int]:
+        connectors = [each.connector for each in self.found]
+        return [each for each in connectors if each != connector and each not in self.obstacles]

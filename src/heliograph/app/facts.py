@@ -576,6 +576,8 @@ class Queued:
     """Whether an operator took it before and did not deliver it (`Resend`)."""
     suppressed: bool = False
     """The recipient opted out, and nothing of the message has left."""
+    untried: bool = False
+    """Whether certainly no operator has tried it."""
     preliminary: bool = False
     """Whether it has the connector of its acceptance, and none has tried it. Another may be better by now."""
 

@@ -12,7 +12,6 @@ Nodes without the binds of a connector believe the reports of the nodes that hav
 """
 
 from collections.abc import Sequence
-from math import inf
 from typing import Final
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
@@ -71,8 +70,7 @@ class ConnectorHealth:
             return f"down for more than {policy.after_s:g} s"
         if window.breaker.is_open:
             return FAILING
-        oldest = min(lane.oldest or inf, lane.oldest_row or inf)
-        if policy.overflow_after_s and now - oldest > policy.overflow_after_s * 1000:
+        if policy.overflow_after_s and lane.oldest_wait_s(now) > policy.overflow_after_s:
             return f"{OVERLOADED}: messages wait for more than {policy.overflow_after_s:g} s"
         return ""
 

@@ -78,7 +78,7 @@ class Feeder:
             elif (
                 not lane.closed
                 and directory.obstacle(connector)
-                and directory.has_others(connector)
+                and directory.others(connector)
                 and await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))
             ):
                 more = True
@@ -91,6 +91,8 @@ class Feeder:
                 lane.more, lane.oldest_row = False, None
                 if lane.queues.must_read_rows and self._may_fill(lane):
                     await dispatcher.claims.refill(lane, queue, self._node)
+            if await dispatcher.claims.give_back(lane, queue):
+                more = True
         return more
 
     def _may_fill(self, lane: Lane) -> bool:

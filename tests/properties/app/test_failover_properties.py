@@ -61,6 +61,8 @@ class FailoverMachine(RuleBasedStateMachine):
         self.router = SetRouter(*CONNECTORS)
         self.visits: dict[int, list[int]] = {}
         """Connectors that parts of a message were written to, in order."""
+        self.tries: dict[int, list[int]] = {}
+        """These without throttled parts."""
         self.holders: dict[int, set[int]] = {}
         """Connectors whose operators have a part of a message, or may have one."""
         self.doubtful: set[tuple[int, int]] = set()
@@ -149,6 +151,7 @@ class FailoverMachine(RuleBasedStateMachine):
             for part in carrier.take():
                 self.on_the_wire.append((self.dispatcher.lane(connector), part))
                 self.visits.setdefault(part.message.key, []).append(connector)
+                self.tries.setdefault(part.message.key, []).append(connector)
 
     @precondition(lambda self: self.on_the_wire)
     @rule(data=st.data(), outcome=OUTCOMES)
@@ -164,15 +167,21 @@ class FailoverMachine(RuleBasedStateMachine):
             self.holders.setdefault(part.message.key, set()).add(lane.connector)
         if isinstance(outcome, Unknown):
             self.doubtful.add((part.message.key, lane.connector))
+        if isinstance(outcome, Deferred) and outcome.throttled:
+            self.tries[part.message.key].remove(lane.connector)
         self.dispatcher.outcomes.on_outcome(lane, part, outcome)
 
     @rule(connector=st.sampled_from(CONNECTORS))
     def feed(self, connector: int) -> None:
         lane = self.dispatcher.lane(connector)
-        if self.router.obstacle(connector) and self.router.has_others(connector):
+        if self.router.obstacle(connector) and self.router.others(connector):
             finish(self.dispatcher.claims.divert(lane, self.store.queue, self.node, fills=True))
         else:
             finish(self.dispatcher.claims.refill(lane, self.store.queue, self.node))
+
+    @rule(connector=st.sampled_from(CONNECTORS))
+    def give_back(self, connector: int) -> None:
+        finish(self.dispatcher.claims.give_back(self.dispatcher.lane(connector), self.store.queue))
 
     @rule(outcomes=st.lists(OUTCOMES, min_size=1, max_size=3))
     def work(self, outcomes: list[Outcome]) -> None:
@@ -205,7 +214,11 @@ class FailoverMachine(RuleBasedStateMachine):
         for lane, part in self.on_the_wire:
             self.holders.setdefault(part.message.key, set()).add(lane.connector)
             self.doubtful.add((part.message.key, lane.connector))
-        self.accepted = [each for each in self.accepted if each.key in self.store._place.rows.messages]
+        rows = self.store._place.rows
+        self.accepted = [each for each in self.accepted if each.key in rows.messages]
+        for message in self.accepted:
+            if message.key in self.visits and any((message.key, n) not in rows.sent for n in range(message.segments)):
+                self.doubtful.add((message.key, self.visits[message.key][-1]))  # its last answer may be lost
         self.begin_life()
 
     def did_not_deliver(self, key: int, connector: int) -> bool:
@@ -227,8 +240,8 @@ class FailoverMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_connector_is_tried_again(self) -> None:
-        for visited in self.visits.values():
-            stays = [connector for connector, _ in groupby(visited)]
+        for tried in self.tries.values():
+            stays = [connector for connector, _ in groupby(tried)]
             assert len(stays) == len(set(stays))
 
     def teardown(self) -> None:

@@ -6,8 +6,10 @@ from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.failover import OVERLOADED
 from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.orders import carry_out
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Facts, Message, MessageEnd, Queued, Verdict
 from heliograph.app.ports import Accepted, Deferred, Outcome, Part, Refused, Unknown
+from heliograph.app.ports.backlog import QueueAction, QueueFilter, QueueOrder
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
@@ -331,3 +333,69 @@ async def test_only_messages_that_waited_too_long_leave_an_overloaded_connector(
     facts = await house.commit()
     assert [(each.key, each.connector) for each in facts.queueings] == [(old.key, 2)]
     assert [item.message.key for item in lane.items()] == [young.key]
+
+
+async def behind(house: House, *, in_memory: bool) -> tuple[House, list[Message]]:
+    """Two messages for connector 1 that wait for connector 3, which stood in and has been behind for 16 s."""
+    house.router.obstacles |= dict.fromkeys((1, 2), "down for more than 15 s")
+    house.carriers[3].capacity = 0
+    house.lane(3).closed = not in_memory
+    messages = [house.message(), house.message()]
+    for message in messages:
+        message.connector = 3
+    await house.commit(*messages)
+    house.lane(3).closed = False
+    house.lane(3).oldest_row = None if in_memory else house.clock.now()
+    house.clock.pass_ms(16_000)
+    return house, messages
+
+
+async def returned(house: House) -> list[int]:
+    """Connectors of the rows after connector 3 has given back, by key."""
+    await house.dispatcher.claims.give_back(house.lane(3), house.store.queue)
+    await house.commit()
+    return [row.connector for _, row in sorted(house.store._place.rows.queue.items())]
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+async def test_messages_return_to_a_better_connector_that_works_again(house: House, in_memory: bool) -> None:
+    await behind(house, in_memory=in_memory)
+    waiting = [] if in_memory else [3, 3]
+    assert await returned(house) == waiting, "no better connector works yet"
+    del house.router.obstacles[1]
+    assert await returned(house) == [1, 1]
+    assert house.dispatcher.outcomes.failovers == {(3, "returned"): 2}
+
+
+@pytest.mark.parametrize("reason", ["young", "busy", "without a bind", "too old", "moved by an administrator", "off"])
+async def test_messages_stay_with_a_connector_that_stood_in(house: House, reason: str) -> None:
+    _, messages = await behind(house, in_memory=False)
+    del house.router.obstacles[1]
+    better = house.lane(1)
+    match reason:
+        case "young":
+            house.lane(3).oldest_row = house.clock.now() - 14_000
+        case "busy":
+            better.oldest_row = house.clock.now()
+        case "without a bind":
+            house.carriers[1].capacity = 0
+        case "too old":
+            better.policy = LanePolicy(failover=FailoverPolicy(overflow_after_s=10.0))
+        case "moved by an administrator":
+            wanted = QueueFilter(until=house.clock.now(), before=messages[-1].key + 1)
+            carry_out(house.dispatcher, QueueOrder(QueueAction.MOVE, wanted, 3))
+        case "off":
+            house.lane(3).policy = LanePolicy(failover=FailoverPolicy(most=0))
+    assert await returned(house) == [3, 3]
+
+
+async def test_a_message_that_was_written_does_not_return(house: House) -> None:
+    await behind(house, in_memory=True)
+    house.carriers[3].capacity = 1
+    await house.commit()
+    (part,) = house.carriers[3].take()
+    house.answer(3, part, THROTTLED)
+    house.carriers[3].capacity = 0
+    await house.commit()
+    del house.router.obstacles[1]
+    assert await returned(house) == [1], "the other message"

@@ -22,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from heliograph.app.dispatch.failover import PUT_BACK_MS, UNUSABLE, Router, leaving_from, next_connector
+from heliograph.app.dispatch.failover import PUT_BACK_MS, RETURNED, UNUSABLE, Router, leaving_from, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
 from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.outcomes import PartOutcomes, queueing
@@ -35,6 +35,13 @@ from heliograph.domain.message.receipt import Delivery
 CHOSEN_FOR_MS: Final = 60_000
 """Milliseconds after acceptance for which the choice of a connector holds. Messages that wait longer are chosen a
 connector again when they are claimed: routes, costs and quality may have changed."""
+
+RETURN_ROWS: Final = 1_000
+"""Rows that may return to a better candidate at once, so that it gets no more than it can send soon."""
+
+RETURN_MS: Final = 5_000
+"""Milliseconds until messages are looked for again that could return, after a look that found none. A look takes some
+10 ms."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -182,21 +189,65 @@ class QueueClaims:
         any. Messages without another candidate fill the lane, in their order, if it `fills`; the others are looked at
         again after PUT_BACK_MS."""
         last = leaving_from(lane, self._router.obstacle(lane.connector), self._clock.now())
-        if await self._move_untried(lane, queue, last):
-            return True
+        rows = await queue.untried(lane.connector, SLOW_MESSAGES, last) if lane.policy.failover.most else []
+        moved = await self._move_rows(
+            lane, queue, rows, lambda row: self._router.another(row, {lane.connector}), UNUSABLE
+        )
+        if 2 * moved > len(rows):
+            return True  # the others need no look yet
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, last, node)
         await self._take_up(lane, claimed, partial(self._diverted, lane, fills=fills))
         return bool(claimed)
 
-    async def _move_untried(self, lane: Lane, queue: Queue, last: int) -> bool:
-        """Moves rows that no operator has tried, by their keys: in a fifth of the time of a claim and a new row.
-        Returns whether most of the oldest rows have moved, so that the others need no look yet."""
-        if lane.policy.failover.most < 1:
+    async def give_back(self, lane: Lane, queue: Queue) -> bool:
+        """Gives untried messages of a lane that is behind to better candidates, for which it stood in. A better
+        candidate gets a batch when it works and none of its rows wait. Returns whether any row has moved."""
+        now, policy = self._clock.now(), lane.policy.failover
+        if (
+            lane.closed
+            or not policy.most
+            or now < lane.next_return
+            or self._router.obstacle(lane.connector)
+            or lane.oldest_wait_s(now) <= policy.after_s
+            or not any(self._is_free(other) for other in self._router.others(lane.connector))
+        ):
             return False
-        rows = await queue.untried(lane.connector, SLOW_MESSAGES, last)
+        found = {
+            item.message.key: connector
+            for item in lane.items()
+            if item.untried and (connector := self._better(lane, item.message)) is not None
+        }
+        for item in lane.withdraw(lambda message: message.key in found):
+            self._outcomes.fail_over(lane, item, found[item.message.key], RETURNED)
+        rows = [] if lane.oldest_row is None else await queue.untried(lane.connector, RETURN_ROWS, now)
+        moved = await self._move_rows(lane, queue, rows, partial(self._better, lane), RETURNED)
+        if not (found or moved):
+            lane.next_return = now + RETURN_MS
+        return moved > 0
+
+    def _better(self, lane: Lane, message: Message | UntriedRow) -> int | None:
+        """Returns the first choice for an untried message if that is another connector, and free. A message that is too
+        old for it (`overflow_after_s`) would leave it at once."""
+        connector = self._router.another(message, ())
+        if connector in (None, lane.connector) or message.key < lane.kept_below or not self._is_free(connector):
+            return None
+        most_s = self._lane(connector).policy.failover.overflow_after_s
+        is_too_old = most_s and self._clock.now() - time_of(message.key) > most_s * 1000
+        return None if is_too_old else connector
+
+    def _is_free(self, connector: int) -> bool:
+        """Returns whether a connector without an obstacle has sent all rows that were due."""
+        lane = self._lane(connector)
+        return lane.oldest_row is None and (lane.closed or lane.window.capacity > 0)
+
+    async def _move_rows(
+        self, lane: Lane, queue: Queue, rows: list[UntriedRow], choose: Callable[[UntriedRow], int | None], reason: str
+    ) -> int:
+        """Moves rows that no operator has tried, by their keys: in a fifth of the time of a claim and a new row.
+        Returns how many."""
         instead: dict[int, list[UntriedRow]] = {}
         for row in rows:
-            connector = self._router.another(row, {lane.connector})
+            connector = choose(row)
             if connector is not None:
                 instead.setdefault(connector, []).append(row)
         moved = 0
@@ -204,12 +255,12 @@ class QueueClaims:
             count = await queue.move([row.key for row in found], lane.connector, connector)
             for account in {row.account for row in found}:
                 self._lane(connector).expect_row(account)
-            self._outcomes.failovers[lane.connector, UNUSABLE] += count
+            self._outcomes.failovers[lane.connector, reason] += count
             moved += count
         if moved:
             self._gathering.wake()
             self._gathering.wake_feeder()
-        return 2 * moved > len(rows)
+        return moved
 
     def _diverted(self, lane: Lane, item: LaneItem, *, fills: bool) -> None:
         connector = next_connector(lane, item, self._router)
@@ -268,7 +319,7 @@ class QueueClaims:
     async def _is_open(self, item: LaneItem, queued: Queued) -> bool:
         """Returns whether a part is left to send. The matcher then knows the state of the other parts."""
         message = queued.message
-        if not item.to_send:
+        if not item.open:
             return False
         if item.tried:
             self._matcher.awaited.forget_earlier(message.key, item.tried)

@@ -42,6 +42,9 @@ REFUSED: Final = "refused"
 UNUSABLE: Final = "unusable"
 """Reason of a failover: the connector cannot send now."""
 
+RETURNED: Final = "returned"
+"""Reason of a failover: the connector has more than it can send, and a better candidate works and is free."""
+
 OVERLOADED: Final = "overloaded"
 """Beginning of the obstacle of a connector with messages that have waited for too long. It goes on sending."""
 
@@ -61,8 +64,8 @@ class Router(Protocol):
     def is_excluded(self, message: Routed, connector: int) -> bool:
         """Returns whether the rules of its plan now keep a message from a connector."""
 
-    def has_others(self, connector: int) -> bool:
-        """Returns whether any message for this connector may have another candidate that can send now."""
+    def others(self, connector: int) -> Collection[int]:
+        """Returns the connectors that can send now, and that may take some message for this connector."""
 
 
 def is_for_another(outcome: Refused | Deferred | Unknown, policy: FailoverPolicy) -> bool:

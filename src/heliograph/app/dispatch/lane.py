@@ -77,8 +77,8 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_turn", "ahead", "closed",
-        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "mark", "more", "oldest_row",
-        "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
+        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "kept_below", "mark", "more",
+        "next_return", "oldest_row", "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
     )  # fmt: skip
 
     window: LaneWindow
@@ -101,12 +101,16 @@ class Lane:
     """Accounts that had more rows in the queue at the last claim."""
     incoming: deque[LaneItem]
     """Messages that the commit under way accepts."""
+    kept_below: int
+    """Key. An administrator moved messages with lower keys here, so they do not return to a better candidate."""
     per_account: dict[int, int]
     """New messages in memory by account."""
     overflowing: bool
     """Whether the commit under way writes messages to the queue's rows, since memory is full."""
     more: bool
     """Whether the queue may hold more messages that are due."""
+    next_return: int
+    """Time (ms) from which messages are looked for that could return to a better candidate."""
     oldest_row: int | None
     """Time (ms) at which the first row of the queue was due that no lane has claimed, when it was last looked at."""
     policy: LanePolicy
@@ -134,6 +138,7 @@ class Lane:
         self.policy, self.tlvs_of = LanePolicy(), None
         self.closed = self.filling = self.overflowing = self.more = False
         self.oldest_row = None
+        self.kept_below = self.next_return = 0
         self.front, self.fast, self.incoming = deque(), deque(), deque()
         self.queues = AccountQueues()
         self.ahead = 0
@@ -356,6 +361,11 @@ class Lane:
         queues = (self.front, self.fast, *self.queues.waiting())
         messages = (waiting[0].message for waiting in queues if waiting)
         return min((each.released or each.time for each in messages), default=None)
+
+    def oldest_wait_s(self, now_ms: int) -> float:
+        """Returns the seconds for which the longest waiting message has been due, in memory or in the queue's rows."""
+        since = min(self.oldest or now_ms, self.oldest_row or now_ms)
+        return (now_ms - since) / 1000
 
     def forget(self, item: LaneItem) -> None:
         """Frees the concatenation reference of an item that ends or leaves the lane, and its share of the account's

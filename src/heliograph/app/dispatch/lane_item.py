@@ -82,12 +82,18 @@ class LaneItem:
         item = cls(queued.message)
         item.row = row
         item.taken = len(queued.taken)
-        item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
-        item.open = len(item.to_send)
+        if not queued.untried:
+            item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
+            item.open = len(item.to_send)
         item.tried, item.resent, item.preliminary = queued.tried, queued.resent, queued.preliminary
         if queued.attempted:
-            item.doubtful = set(item.to_send)
+            item.doubtful = set(item.waiting)
         return item
+
+    @property
+    def untried(self) -> bool:
+        """Whether certainly no operator was sent a part, and none refused it."""
+        return self.to_send is None
 
     @property
     def waiting(self) -> list[int]:

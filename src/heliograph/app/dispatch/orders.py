@@ -16,6 +16,9 @@ def carry_out(dispatcher: Dispatcher, order: QueueOrder) -> OrderAnswer:
     before the order are then in the lanes. A second call could undo a later order.
     """
     outcomes, changed, spared = dispatcher.outcomes, 0, set[int]()
+    if order.action is QueueAction.MOVE:
+        target = dispatcher.lane(order.connector)
+        target.kept_below = max(target.kept_below, order.wanted.before)
     for lane in list(dispatcher.lanes.values()):
         resent = {item.message.key for item in lane.items() if item.resent}
         is_meant = partial(_is_meant, order, lane.connector, resent)

@@ -244,7 +244,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             _counter(
                 "heliograph_failovers_total",
                 "Messages that left the connector for another: after a status of `failover_on` (refused), because it "
-                "could not send (unusable), or after receipts of `failover_receipts` (undelivered).",
+                "could not send (unusable), after receipts of `failover_receipts` (undelivered), or back to a better "
+                "connector that works again (returned).",
                 "connector",
                 "reason",
             ),

@@ -262,9 +262,9 @@ class Directory:
         """Returns why a connector cannot send now, such as `paused`; empty if it can."""
         return self._routing.obstacles.get(connector, "")
 
-    def has_others(self, connector: int) -> bool:
-        """Returns whether any message for this connector may have another candidate that can send now."""
-        return any(each not in self._routing.obstacles for each in self._routing.standins(connector))
+    def others(self, connector: int) -> list[int]:
+        """Returns the connectors that can send now, and that may take some message for this connector."""
+        return [each for each in self._routing.standins(connector) if each not in self._routing.obstacles]
 
     def heed(self, obstacles: Obstacles, tests: Collection[int] = ()) -> None:
         """Heeds the obstacles of the moment, beside the configured obstacles. The next message for each connector of

@@ -76,8 +76,8 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     for queued in claimed:
         queued.message.released = released.get(queued.message.key, 0)
         connector = connectors[queued.message.key]
-        is_first = queued.message.connector == connector and not (queued.attempted or queued.answered)
-        queued.preliminary = is_first and queued.message.key not in tried
+        queued.untried = not (queued.attempted or queued.answered or queued.message.key in tried)
+        queued.preliminary = queued.untried and queued.message.connector == connector
         queued.message.connector = connector
         if queued.message.key in tried:
             queued.tried = tried[queued.message.key] - {connector}
