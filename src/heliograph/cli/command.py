@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from heliograph.cli.failure import Failure as Failure
 from heliograph.cli.failure import needs_the_machine
@@ -358,7 +359,24 @@ Group.group_class = Group
 
 
 class Root(Group):
-    """The group of all commands. With `--json` it prints a failure as a JSON object on standard error."""
+    """The group of all commands. With `--json` it prints a failure as a JSON object on standard error.
+
+    Its help and the completion of its commands import no command.
+    """
+
+    def __init__(self, *args: Any, summaries: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._summaries = summaries
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._summaries.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [
+            CompletionItem(name, help=text) for name, text in self._summaries.items() if name.startswith(incomplete)
+        ]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_JSON_FAILURES] = "--json" in args

@@ -2,64 +2,67 @@
 
 from collections import UserDict
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from heliograph import __version__
 from heliograph.cli.command import Root, examples
 
-_MODULES = {
-    "serve": "serve",
-    "account": "groups",
-    "key": "resources.keys",
-    "connector": "connector",
-    "route": "routing",
-    "network": "network",
-    "plan": "resources.plans",
-    "price": "price",
-    "cost": "cost",
-    "number": "resources.numbers",
-    "inbound": "resources.inbound",
-    "sender": "resources.senders",
-    "sender-rule": "resources.sender_rules",
-    "binds": "resources.binds",
-    "guard": "resources.guard",
-    "queue": "resources.queue",
-    "suppression": "suppression",
-    "template": "template",
-    "erase": "recipient",
-    "export-recipient": "recipient",
-    "send": "send",
-    "listen": "listen",
-    "message": "message",
-    "callbacks": "callbacks",
-    "receipts": "receipts",
-    "refusals": "resources.refusals",
-    "report": "report",
-    "top": "top",
-    "tail": "tail",
-    "log-level": "control",
-    "reload": "control",
-    "admin": "groups",
-    "simulator": "simulator",
-    "settings": "settings",
-    "openapi": "openapi",
-    "doctor": "doctor",
-    "health": "doctor",
-    "audit": "audit",
-    "encryption": "encryption",
-    "backup": "backup",
-    "compact": "backup",
-    "restored": "backup",
-    "move": "move",
-    "context": "context",
-    "completion": "completion",
+_COMMANDS: Final = {
+    "serve": ("serve", "Runs the gateway."),
+    "account": ("groups", "Customers: their settings, credit and secrets."),
+    "key": ("resources.keys", "API keys of accounts."),
+    "connector": ("connector", "Accounts at operators: address, credentials, limits."),
+    "route": ("routing", "The connector for each prefix or network."),
+    "network": ("network", "Mobile networks, by the first digits of their numbers."),
+    "plan": ("resources.plans", "Price plans: their routing and least margin."),
+    "price": ("price", "Prices of a segment, by the first digits of the number."),
+    "cost": ("cost", "Costs of a segment, by connector and destination."),
+    "number": ("resources.numbers", "Numbers that phones write to, and their accounts."),
+    "inbound": ("resources.inbound", "Messages from phones."),
+    "sender": ("resources.senders", "Sender IDs of accounts, and whether they are approved."),
+    "sender-rule": ("resources.sender_rules", "Rules for sender IDs, by the country of the number."),
+    "binds": ("resources.binds", "SMPP clients of customers that are bound now."),
+    "guard": ("resources.guard", "Messages that the pumping guard suspects or holds."),
+    "queue": ("resources.queue", "Messages that wait, by connector, account and country."),
+    "suppression": ("suppression", "Phones that an account must not send to."),
+    "template": ("template", "Texts registered with operators, as in India's DLT."),
+    "erase": ("recipient", "Erases the number of a phone and its texts."),
+    "export-recipient": ("recipient", "Writes all stored data of a phone as JSON."),
+    "send": ("send", "Sends messages as a customer, over HTTP."),
+    "listen": ("listen", "Forwards the callbacks of an account to a local program."),
+    "message": ("message", "Messages of any account, with their history."),
+    "callbacks": ("callbacks", "Receipts and messages that are pushed to customers."),
+    "receipts": ("receipts", "Receipts from operators."),
+    "refusals": ("resources.refusals", "Requests of customers that were refused, and why."),
+    "report": ("report", "Counts of messages, delivery share, spend, and delays."),
+    "top": ("top", "Shows the figures of the running gateway."),
+    "tail": ("tail", "Shows the events of messages, live."),
+    "log-level": ("control", "Shows or changes the level of the running gateway's log."),
+    "reload": ("control", "Makes the running gateway reload its certificate."),
+    "admin": ("groups", "Users of the console, tokens and the audit log."),
+    "simulator": ("simulator", "Runs a simulated operator."),
+    "settings": ("settings", "Shows the settings in force."),
+    "openapi": ("openapi", "Prints the OpenAPI document of the HTTP API."),
+    "doctor": ("doctor", "Checks everything that a gateway needs."),
+    "health": ("doctor", "Checks whether the gateway on this machine is ready."),
+    "audit": ("audit", "Proves the ledgers and the audit log from their rows."),
+    "encryption": ("encryption", "Encryption of texts and secrets in the store."),
+    "backup": ("backup", "Copies the embedded store to FILE while the gateway runs."),
+    "compact": ("backup", "Rewrites the embedded store without deleted rows."),
+    "restored": ("backup", "Reports the gaps of a restored backup."),
+    "move": ("move", "Moves the embedded store in the data directory to a PostgreSQL database."),
+    "context": ("context", "Gateways on other machines, for all commands."),
+    "completion": ("completion", "Prints the completion script of a shell."),
 }
-"""The module of each command in `commands`, or the resource that it is drawn from. The order is that of `--help`."""
+"""The module of each command in `commands`, or the resource that it is drawn from, and its summary for `--help`.
+
+The order is that of `--help`. The summaries repeat those of the commands: with them, `--help` imports no command.
+"""
 
 
-class _Commands(UserDict[str, Any]):
+class _Modules(UserDict[str, Any]):
     """Commands that are imported on use.
 
     `serve` runs for weeks, so it must not import the modules of other commands. Other commands must start quickly.
@@ -81,7 +84,8 @@ class _Commands(UserDict[str, Any]):
 
 @click.group(
     cls=Root,
-    commands=_Commands(_MODULES),
+    commands=_Modules({name: module for name, (module, _) in _COMMANDS.items()}),
+    summaries={name: summary for name, (_, summary) in _COMMANDS.items()},
     context_settings={"max_content_width": 100},
     epilog=examples(
         "heliograph serve --dev                       # a first try, with a simulated operator and a demo account",

@@ -1,8 +1,8 @@
 """The installed program, as a process."""
 
+import ast
 import json
 import os
-import resource
 import socket
 import stat
 import subprocess
@@ -16,8 +16,14 @@ from tests.support.timeouts import COMMAND_S, PATIENCE_S
 PROGRAM = Path(sys.executable).with_name("heliograph")
 
 
-def run(folder: Path, *arguments: str, program: tuple[str, ...] = (str(PROGRAM),)) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, *arguments: str, program: tuple[str, ...] = (str(PROGRAM),), completing: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Runs the program. `completing`: the words that a shell completes."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("HELIOGRAPH_")}
+    if completing:
+        last = len(completing.split()) - 1
+        environ |= {"_HELIOGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": completing, "COMP_CWORD": str(last)}
     command = [*program, *arguments]
     return subprocess.run(
         command, cwd=folder, env=environ, capture_output=True, text=True, timeout=COMMAND_S, check=False
@@ -47,27 +53,29 @@ def test_output_off_a_terminal_has_no_colours(tmp_path: Path) -> None:
         assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_help_does_not_import_what_it_does_not_need(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["nonsense"]])
+def test_no_command_is_imported_to_list_them(tmp_path: Path, words: list[str]) -> None:
     probe = (
         "import sys; from heliograph.cli.main import heliograph\n"
-        "try: heliograph(['--help'])\n"
+        f"try: heliograph({words})\n"
         "except SystemExit: pass\n"
+        "print(sorted(each for each in sys.modules if each.startswith('heliograph.')))\n"
         "print(sorted({'rich', 'asyncio', 'sqlite3', 'msgspec', 'argon2', 'uvloop', 'ssl'} & set(sys.modules)))"
     )
     result = run(tmp_path, "-c", probe, program=(sys.executable,))
-    assert result.stdout.splitlines()[-1] == "[]", result.stderr
+    ours, heavy = result.stdout.splitlines()[-2:]
+    assert heavy == "[]", result.stderr
+    assert set(ast.literal_eval(ours)) == {
+        "heliograph.cli", "heliograph.cli.command", "heliograph.cli.failure", "heliograph.cli.main",
+        "heliograph.cli.remote", "heliograph.cli.remote.contexts", "heliograph.domain", "heliograph.domain.display",
+    }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_help_is_quick(tmp_path: Path) -> None:
-    # by the time of the processor, which others do not take away; 0.08 s on an idle machine, the best of five
-    times = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert run(tmp_path, "--help").returncode == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert 0 < min(times) < 0.5
+def test_a_shell_completes_commands_without_importing_them(tmp_path: Path) -> None:
+    result = run(tmp_path, "-X", "importtime", str(PROGRAM), program=(sys.executable,), completing="heliograph acc")
+    assert result.stdout == "plain,account\n"
+    assert "heliograph.cli.command" in result.stderr
+    assert "heliograph.app" not in result.stderr
 
 
 def test_the_simulator_listens_until_it_is_told_to_stop(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import sqlite3
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,11 +35,9 @@ async def test_while_somebody_else_writes_the_loop_goes_on(store: SqliteStore, t
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     recording = asyncio.ensure_future(accepted(store, given, account.id))
-    started = time.monotonic()
     for _ in range(50):
         await asyncio.sleep(0.001)
-    assert time.monotonic() - started < 30.0, "the loop waited for the other writer"
-    assert not recording.done()
+    assert not recording.done(), "a loop that waits for the other writer would end with an error, after busy_ms"
     other.execute("COMMIT")
     other.close()
     assert await recording

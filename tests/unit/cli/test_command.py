@@ -58,3 +58,9 @@ def test_half_a_character_can_be_written() -> None:
 def test_all_else_is_shown_as_it_is(text: str) -> None:
     assert harmless(text) == text
     assert harmless(f"{text}\n\u200d") == f"{text}\n\u200d"
+
+
+def test_the_list_of_commands_has_their_summaries() -> None:
+    listed = " ".join(CliRunner().invoke(heliograph, ["--help"]).stdout.split())
+    for name, command in heliograph.commands.items():
+        assert f" {name} {command.get_short_help_str(100)} " in listed
