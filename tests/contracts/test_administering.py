@@ -58,6 +58,7 @@ FULL = Account(
     inbound_url="https://customer.example/mo",
     inbound_reply="body",
     smart="on",
+    relaxed="on",
     opt_out="off",
     stop_text="You are out.",
     help_text="Ask us.",

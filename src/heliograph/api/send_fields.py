@@ -4,6 +4,7 @@ A value of JSON is a text, an integer, a `Number`, a boolean, a list or a dictio
 for `to`, a list of texts. For an unreadable field its Fault is stored, and raised in the field's turn.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar, cast
@@ -16,6 +17,7 @@ from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.numbers.phone import number_of
 from heliograph.domain.text.preparation import Rule, decode_content
 
 Value = TypeVar("Value")
@@ -50,15 +52,39 @@ def send_fields(media: int, body: bytes, who: Principal, bounds: Bounds = USUAL)
     """Reads a request to send. Raises Fault (400) if the body cannot be read or exceeds `bounds`. Faults of single
     fields stay in the `Fields`."""
     values: dict[str, Any]
+    relaxed = who.view.account.relaxed == "on"
     if media == FORM:
         texts = form(body, bounds)
+        if relaxed:
+            texts = _as_meant(texts)
         listed = texts.pop(_TO, None)
         values = cast("dict[str, Any]", single(texts))
         if listed is not None:
             values[_TO] = listed[0] if len(listed) == 1 else listed
     else:
         values = json_object(body, bounds)
-    return read_fields(values, who, is_form=media == FORM, longest=bounds.longest)
+        if relaxed:
+            values = _as_meant(values)
+    fields = read_fields(values, who, is_form=media == FORM, longest=bounds.longest)
+    if relaxed:
+        _read_as_written(fields)
+    return fields
+
+
+def _as_meant(values: dict[str, Value]) -> dict[str, Value]:
+    """Gives near misses of known names their own: `dlr-url` for `DlrUrl`. A field that is given twice stays a near
+    miss, and is refused."""
+    meant = {name: name if name in _KNOWN else _NEARLY.get(_bare(name), name) for name in values}
+    taken = Counter(meant.values())
+    return {meant[name] if taken[meant[name]] == 1 else name: value for name, value in values.items()}
+
+
+def _read_as_written(fields: Fields) -> None:
+    """Reads numbers as people write them: `491701234567` for `+49 170-1234567`."""
+    if fields.to is not None:
+        fields.to = list(dict.fromkeys(map(number_of, fields.to)))
+    if fields.sender is not None and (number := number_of(fields.sender)).isdigit():
+        fields.sender = number
 
 
 def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longest: int = USUAL.longest) -> Fields:

@@ -83,6 +83,8 @@ class Account:
     """Answer to HELP; empty for no answer."""
     smart: str = "off"
     """`off` or `on`: whether typographic signs are replaced where that takes fewer segments."""
+    relaxed: str = "off"
+    """`off` or `on`: whether names of fields and numbers in its requests may be spelled otherwise."""
     request_rate: float = 0.0
     """Requests a second that the account may make, at each node; 0 is no limit."""
     request_burst: int = 0

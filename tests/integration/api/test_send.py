@@ -572,6 +572,40 @@ async def test_signs_are_replaced_where_the_account_wants_it_and_the_quote_tells
     assert unicode["Segments"] == 2
 
 
+# --- other spellings
+
+SPELLED = {"To": "+49 170-1234567", "FROM": "Heliograph", "Content": "hi", "dlrUrl": "https://example.com/r"}
+
+
+async def test_a_relaxed_account_spells_as_its_client_does(gateway: Gateway) -> None:
+    refused = await gateway.send(SPELLED)
+    assert refused.status == 400
+    await gateway.change_account(relaxed="on")
+    for answer in (await gateway.send(SPELLED), await gateway.send_form(SPELLED)):
+        assert answer.status == 200, answer.json
+        [message] = gateway.intake.accepted[-1].messages
+        assert (message.destination, message.sender, message.content) == ("491701234567", "Heliograph", "hi")
+        assert message.callback_url == "https://example.com/r"
+    # spellings of a number are a single destination
+    several = but(to=["+491701234567", "0049 (0)170 1234567", "491701234568"])
+    assert [each["To"] for each in (await gateway.send(several)).json["Messages"]] == ["491701234567", "491701234568"]
+    assert (await gateway.send(but(**{"from": "+49 170 99"}))).status == 200
+    assert gateway.intake.accepted[-1].messages[0].sender == "4917099"
+    # text stays text, and other fields are ignored as before
+    assert (await gateway.send(but(content="+49 170", color="blue"))).status == 200
+    assert gateway.intake.accepted[-1].messages[0].content == "+49 170"
+
+
+async def test_a_relaxed_account_gives_each_field_once(gateway: Gateway) -> None:
+    await gateway.change_account(relaxed="on")
+    for send in (gateway.send, gateway.send_form):
+        refused = await send(but(To="491701234568"))
+        assert (refused.status, refused.json["Field"]) == (400, "To")
+    assert gateway.intake.accepted == []
+    refused = await gateway.send({**SPELLED, "To": "+49 170 x"})
+    assert (refused.status, refused.json["Field"]) == (400, "to")
+
+
 # --- wishes
 
 TLVS = (TlvRule(0x1400, 0x1400, "entity", TlvForm.TEXT), TlvRule(0x1500, 0x15FF))

@@ -48,6 +48,7 @@ CREATE TABLE account (
     stop_text        text NOT NULL,            -- confirmation of a STOP; '': none
     help_text        text NOT NULL,            -- answer to HELP
     smart            text NOT NULL,            -- off, on: whether typographic signs may be replaced
+    relaxed          text NOT NULL,            -- off, on: whether requests may spell names and numbers otherwise
     prefixes         text NOT NULL,            -- JSON array: prefixes of allowed destinations; empty: all
     guard            text,                     -- mode of the pumping guard: observe, hold, off; NULL: the setting
     retain_text_days   double precision,       -- days until texts are redacted; NULL: as configured, 0: never

@@ -31,6 +31,7 @@ CREATE TABLE account (
     stop_text        TEXT NOT NULL,            -- confirmation of a STOP; '': none
     help_text        TEXT NOT NULL,            -- answer to HELP
     smart            TEXT NOT NULL,            -- off, on: whether typographic signs may be replaced
+    relaxed          TEXT NOT NULL,            -- off, on: whether requests may spell names and numbers otherwise
     request_rate     REAL NOT NULL,            -- requests a second; 0: no limit
     request_burst    INTEGER NOT NULL,         -- requests at once; 0: a second's worth
     daily_messages   INTEGER NOT NULL,         -- messages a day; 0: no limit
