@@ -302,21 +302,32 @@ async def test_answers_pause_a_lane_only_if_its_messages_stay_with_it(house: Hou
     assert not window.breaker.is_calm
 
 
-async def test_a_connector_is_chosen_again_for_a_message_that_waited_for_its_time(house: House) -> None:
-    message, soon = house.message(), house.message()
-    for each, wait_ms in ((message, 600_000), (soon, 30_000)):
-        accept = accept_of(each)
-        accept.scheduled, each.state, each.time = True, State.SCHEDULED, each.time + wait_ms
-        each.expires = each.time + 600_000
-        house.gathering.facts.accepts.append(accept)
+@pytest.mark.parametrize("wait_ms", [5_000, 600_000])
+async def test_a_connector_is_chosen_again_for_a_message_that_waited_for_its_time(house: House, wait_ms: int) -> None:
+    message = house.message()
+    accept = accept_of(message)
+    accept.scheduled, message.state, message.time = True, State.SCHEDULED, message.time + wait_ms
+    message.expires = message.time + 600_000
+    house.gathering.facts.accepts.append(accept)
     await house.commit()
     house.router.found = house.router.found[::-1]
-    house.clock.pass_ms(30_000)
-    assert [part.message.key for part in await house.written(1)] == [soon.key]
-    house.clock.pass_ms(570_000)
+    house.clock.pass_ms(wait_ms)
     assert await house.written(1) == []
     house.router.found = house.router.found[::-1]
     assert [part.message.key for part in await house.written(3)] == [message.key], "it moves once"
+
+
+async def test_a_connector_is_chosen_again_after_a_minute_for_a_message_that_was_to_go_at_once(house: House) -> None:
+    held, message = house.message(), house.message()
+    held.queued = message.queued = True
+    await house.commit(held)
+    house.router.found = house.router.found[::-1]
+    house.clock.pass_ms(30_000)
+    assert [part.message.key for part in await house.written(1)] == [held.key]
+    await house.commit(message)
+    house.clock.pass_ms(30_000)
+    assert await house.written(1) == []
+    assert [part.message.key for part in await house.written(3)] == [message.key]
 
 
 async def test_only_messages_that_waited_too_long_leave_an_overloaded_connector(house: House) -> None:

@@ -261,7 +261,9 @@ class Collector:
             yield Sample("heliograph_connector_cap_used_ratio", (connector.name, cap.period), cap.used / cap.most)
 
     def _earned(self) -> Iterator[Sample]:
-        """Samples of margins, by the names of connectors with known or missing costs."""
+        """Samples of margins, by the names of connectors with known or missing costs; none while nothing is counted."""
+        if self._margins.costs() is None:
+            return
         for name, counts, money in (
             ("heliograph_margin_credits", self._margins.earned, True),
             ("heliograph_margin_unknown_parts_total", self._margins.unknown, False),

@@ -33,8 +33,8 @@ from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.receipt import Delivery
 
 CHOSEN_FOR_MS: Final = 60_000
-"""Milliseconds after acceptance for which the choice of a connector holds. Messages that wait longer are chosen a
-connector again when they are claimed: routes, costs and quality may have changed."""
+"""Milliseconds after acceptance for which the choice of a connector holds. Messages that wait longer, and scheduled
+messages, are chosen a connector again when they are claimed: routes, costs and quality may have changed."""
 
 RETURN_ROWS: Final = 1_000
 """Rows that may return to a better candidate at once, so that it gets no more than it can send soon."""
@@ -119,9 +119,11 @@ class QueueClaims:
             self._resume(lane, item)
 
     def _chosen_anew(self, lane: Lane, item: LaneItem) -> int | None:
-        """Returns the connector that is now the first choice for a message that was accepted a while ago, such as a
-        scheduled message, if it is another. Its next claim does not choose again, so that it moves once at most."""
-        if not item.preliminary or self._clock.now() - time_of(item.message.key) < CHOSEN_FOR_MS:
+        """Returns the connector that is now the first choice for a scheduled message, or a message that was accepted a
+        while ago, if it is another. Its next claim does not choose again, so that it moves once at most."""
+        accepted = time_of(item.message.key)
+        is_fresh = item.message.time <= accepted and self._clock.now() - accepted < CHOSEN_FOR_MS
+        if is_fresh or not item.preliminary:
             return None
         if self._router.obstacle(lane.connector):
             return None  # `divert` decides which messages leave a connector with an obstacle

@@ -416,9 +416,9 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _gauge(
                 "heliograph_margin_credits",
-                "Prices less costs since the start, of segments that the operator took; both costs count, as if they "
-                "were delivered. Absent while no plan has `min_margin`, `unknown_cost=refuse` or `routing=best`: costs "
-                "are then not in memory.",
+                "Prices less costs, of segments that the operator took; both costs count, as if they were delivered. "
+                "Counted while a plan has `min_margin`, `unknown_cost=refuse` or `routing=best`, and absent otherwise: "
+                "costs are then not in memory.",
                 "connector",
             ),
             _counter(
