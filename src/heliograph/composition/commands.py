@@ -34,9 +34,9 @@ FICTITIOUS = "447700900000"
 """A number that belongs to no subscriber: Ofcom keeps its range free for films."""
 
 
-async def open_store(settings: Settings) -> OpenedStore:
+async def open_store(settings: Settings, *, serves: bool = False) -> OpenedStore:
     """Opens the database that the settings name, or the store in the data directory, with the master key in the
-    settings. Creates missing tables and files.
+    settings. Creates missing tables and files. `serves`: for a gateway.
 
     Raises Unavailable.
     """
@@ -46,7 +46,7 @@ async def open_store(settings: Settings) -> OpenedStore:
     try:
         vault = await asyncio.to_thread(vault_of, settings)
         if settings.store.url:
-            store = await _open_database(settings.store.url)
+            store = await _open_database(settings.store.url, serves)
         else:
             from heliograph.adapters.store.sqlite import SqliteStore
 
@@ -63,14 +63,14 @@ async def open_store(settings: Settings) -> OpenedStore:
         raise
 
 
-async def _open_database(url: str) -> SealableStore:
+async def _open_database(url: str, serves: bool) -> SealableStore:
     try:
         from heliograph.adapters.store.postgres import PostgresStore
     except ModuleNotFoundError as problem:
         if problem.name != "asyncpg":
             raise
         raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
-    return await PostgresStore.open(url)
+    return await PostgresStore.open(url, serves=serves)
 
 
 def has_store(settings: Settings) -> bool:

@@ -173,7 +173,7 @@ class Gateway:
         self._verifier = PasswordVerifier(self._secrets)
         self._keep_from_others()
         self._listening = listening = Listening(settings, self._journal)
-        store, encryption = await open_store(settings)
+        store, encryption = await open_store(settings, serves=True)
         self._store = store
         for hazard in await store.upkeep.hazards():
             self._journal.log("error", "store.hazard", problem=hazard)

@@ -1,11 +1,15 @@
 """One URL for several servers: which of them is used."""
 
 import asyncio
+import os
+import ssl
 import struct
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +20,11 @@ from heliograph.app.configuration import TopUp
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
-from tests.support.ports import free_port
+from tests.support.certificates import CertificateAuthority
+from tests.support.peers import foreign_program
+from tests.support.ports import free_port, listens
 from tests.support.postgres import LIMITS, Server, server, urls
+from tests.support.process import eventually
 from tests.support.store import CREDIT, START, Given
 from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import PATIENCE_S
@@ -35,7 +42,11 @@ PORT = "SELECT current_setting('port')::int"
         ("postgresql://h1,h2", ["postgresql://h1", "postgresql://h2"]),
         ("postgresql://u:p%40,@h1:1,[::1]:2/x?a=b,c", ["postgresql://u:p%40,@h1:1/x?a=b,c", "postgresql://u:p%40,@[::1]:2/x?a=b,c"]),
         ("postgresql://u:a,b@h/x", ["postgresql://u:a,b@h/x"]),
-        ("postgresql:///x?host=h1,h2", ["postgresql:///x?host=h1,h2"]),
+        ("postgresql:///x?host=h1,h2", ["postgresql:///x?host=h1", "postgresql:///x?host=h2"]),
+        (
+            "postgresql://u:p@/x?host=h1,h2&port=1,2&sslmode=require",
+            ["postgresql://u:p@/x?host=h1&port=1&sslmode=require", "postgresql://u:p@/x?host=h2&port=2&sslmode=require"],
+        ),
     ],
 )  # fmt: skip
 def test_a_url_for_each_host(url: str, each: list[str]) -> None:
@@ -158,6 +169,84 @@ async def until_refused(call: Callable[[], Awaitable[None]]) -> None:
             except Unavailable as problem:
                 assert "read-only" in str(problem) or "takes writes" in str(problem)  # noqa: PT017
                 return
+
+
+async def refusal(url: str) -> str:
+    with pytest.raises(Unavailable) as refused:
+        await port_of(Servers(url, LIMITS))
+    return str(refused.value)
+
+
+@pytest.mark.slow
+async def test_a_standby_alone_is_named_as_such(pair: tuple[Server, Server]) -> None:
+    _, standby = pair
+    assert "it is a standby. Name the primary in the URL, or all servers" in await refusal(standby.url())
+
+
+async def test_an_unknown_parameter_is_named() -> None:
+    url = f"{server().url()}?connect_timeout=2"
+    for each in (url, url.replace("127.0.0.1", f"127.0.0.1:{free_port()},127.0.0.1")):
+        told = await refusal(each)
+        assert '"connect_timeout"' in told
+        assert "Remove it from the URL" in told
+
+
+async def test_missing_and_wrong_certificates_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server has a certificate of its own, which no CA has signed."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    issued = CertificateAuthority(tmp_path).issue("127.0.0.1")
+    other = CertificateAuthority(tmp_path, "other")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(issued.certificate, issued.key)
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)  # SSLRequest
+        writer.write(b"S")
+        with suppress(OSError):
+            await writer.start_tls(context)
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        url = f"{urls(port)}?sslmode=verify-full"
+        assert "no root certificate" in await refusal(url)
+        wrong = f"{urls(port, port)}?sslmode=verify-full&sslrootcert={other.certificate}"
+        for each in (wrong, wrong.replace(f",127.0.0.1:{port}", "")):
+            told = await refusal(each)
+            assert "the database's certificate is refused: unable to get local issuer certificate" in told
+            assert "sslrootcert" in told
+
+
+@contextmanager
+def pooler(mode: str) -> Iterator[int]:
+    """Yields the port of a PgBouncer in front of the server."""
+    program, port = foreign_program("pgbouncer"), free_port()
+    ini = server().folder / f"{mode}.ini"
+    ini.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server().port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = {mode}\n"
+        "ignore_startup_parameters = extra_float_digits\nlogfile =\npidfile =\n"
+    )
+    user = 65534 if os.geteuid() == 0 else None  # it refuses to run as root
+    with subprocess.Popen([program, "-q", str(ini)], user=user, cwd="/") as process:
+        try:
+            eventually(lambda: listens(port), "PgBouncer listens")
+            yield port
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+async def test_a_pooler_must_keep_sessions() -> None:
+    url = await server().fresh()
+    for mode in ("session", "transaction"):
+        with pooler(mode) as port:
+            opening = PostgresStore.open(url.replace(f":{server().port}/", f":{port}/"), limits=LIMITS, serves=True)
+            if mode == "session":
+                await (await opening).close()
+            else:
+                with pytest.raises(Unavailable, match="pool_mode = session"):
+                    await opening
 
 
 @pytest.mark.slow

@@ -36,6 +36,14 @@ _UNCODABLE = "22000"
 
 _FENCED = "HG001"
 
+_STATEMENT_CODES = frozenset({"26000", "42P05"})
+"""A prepared statement is missing, or is there already: the session is not the one that prepared it."""
+
+SESSION_LOST = (
+    "a pooler in front of the database gives each transaction another session. Set pool_mode = session in PgBouncer, "
+    "or name the database's servers in the URL"
+)
+
 
 FAULTS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 """Exceptions of a connection and of its statements."""
@@ -95,6 +103,8 @@ def translated(fault: Exception) -> Exception:
     """Returns the exception of the port that the fault means, or the fault itself."""
     if code_of(fault) == _FENCED:
         return Fenced("the work of this node was given to others")
+    if code_of(fault) in _STATEMENT_CODES:
+        return Unavailable(SESSION_LOST)
     if is_outage(fault) or is_passing(fault):
         return Unavailable(f"the database cannot be used: {describe(fault)}")
     return fault

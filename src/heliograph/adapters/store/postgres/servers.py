@@ -2,12 +2,14 @@
 
 import asyncio
 import re
+import ssl
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import DatabaseLimits, Db
-from heliograph.adapters.store.postgres.faults import describe, is_broken_off, translated
+from heliograph.adapters.store.postgres.faults import FAULTS, SESSION_LOST, code_of, describe, is_broken_off, translated
 from heliograph.adapters.store.postgres.session import settle
 from heliograph.app.ports import Unavailable
 
@@ -15,8 +17,20 @@ _STATEMENTS = 512
 
 _HOSTS = re.compile(r"([^:/]+://(?:[^/?]*@)?+)([^/?@]*,[^/?@]*)(.*)", re.DOTALL)
 
+_HOSTLESS = re.compile(r"([^:/]+://(?:[^/?]*@)?(?:/[^?]*)?)\?(.*)", re.DOTALL)
+"""A URL without hosts before its path; they may be parameters, as in `postgresql:///heliograph?host=db1,db2`."""
+
+_UNKNOWN_PARAMETER = "42704"
+"""SQLSTATE of a parameter that neither the driver nor the server knows, such as libpq's `connect_timeout`."""
+
+_SESSION = "SELECT pg_backend_pid()"
+
 GRACE_S = 0.3
 """Seconds to wait for other servers after the first that takes writes. Another may have become the primary later."""
+
+_STANDBY = asyncpg.exceptions.TargetServerAttributeNotMatched
+
+_WRONG_URL = (ValueError, asyncpg.InterfaceError)
 
 _TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 """Reads the timeline: a number that grows each time a standby becomes the primary, for example 3."""
@@ -33,7 +47,7 @@ class Servers:
         self.limits = limits
         self._urls = each_host(url)
         self.timeline = 0
-        """The highest timeline seen; 0 with a single server."""
+        """The highest timeline seen."""
 
     async def connect(self, *, patient: bool = False, **settings: str) -> Db:
         """Opens a connection. Tries again if it breaks off. Raises Unavailable.
@@ -42,32 +56,11 @@ class Servers:
         """
         for last in (False, True):
             try:
-                if len(self._urls) == 1:
-                    return await self._dial(self._urls[0], patient, settings)
                 return await self._find(patient, settings)
             except Exception as fault:  # noqa: BLE001 - a driver's own kinds too; none of them may quote the URL
                 if last or not is_broken_off(fault):
                     raise _unreachable(fault) from None
         raise AssertionError("not reached")
-
-    async def _dial(self, url: str, patient: bool, settings: dict[str, str], **options: str) -> Db:
-        limits = self.limits
-        db: Db = await asyncpg.connect(
-            url,
-            timeout=limits.connect,
-            command_timeout=None if patient else limits.silence,
-            statement_cache_size=_STATEMENTS,
-            max_cached_statement_lifetime=0,
-            server_settings={"application_name": "heliograph"},
-            **options,
-        )
-        try:
-            async with asyncio.timeout(limits.connect):
-                await settle(db, limits, patient=patient, **settings)
-        except BaseException:
-            db.terminate()
-            raise
-        return db
 
     async def _find(self, patient: bool, settings: dict[str, str]) -> Db:
         """Connects to the server that takes writes and became the primary last."""
@@ -91,9 +84,19 @@ class Servers:
         return chosen
 
     async def _ask(self, url: str, patient: bool, settings: dict[str, str]) -> tuple[int, Db]:
-        db = await self._dial(url, patient, settings, target_session_attrs="read-write")
+        limits = self.limits
+        db: Db = await asyncpg.connect(
+            url,
+            timeout=limits.connect,
+            command_timeout=None if patient else limits.silence,
+            statement_cache_size=_STATEMENTS,
+            max_cached_statement_lifetime=0,
+            server_settings={"application_name": "heliograph"},
+            target_session_attrs="read-write",
+        )
         try:
-            async with asyncio.timeout(self.limits.connect):
+            async with asyncio.timeout(limits.connect):
+                await settle(db, limits, patient=patient, **settings)
                 return await db.fetchval(_TIMELINE), db
         except BaseException:
             db.terminate()
@@ -113,24 +116,71 @@ class Servers:
 
 def each_host(url: str) -> list[str]:
     """Splits a URL into a URL for each of its hosts."""
-    parts = _HOSTS.fullmatch(url)
-    if parts is None:
-        return [url]
-    before, hosts, after = parts.groups()
-    return [f"{before}{host}{after}" for host in hosts.split(",")]
+    if parts := _HOSTS.fullmatch(url):
+        before, hosts, after = parts.groups()
+        return [f"{before}{host}{after}" for host in hosts.split(",")]
+    if parts := _HOSTLESS.fullmatch(url):
+        before, query = parts.groups()
+        named = dict(parse_qsl(query))
+        hosts, ports = named.get("host", "").split(","), named.get("port", "").split(",")
+        if len(hosts) == len(ports):
+            return [f"{before}?{urlencode(named | {'host': h, 'port': p})}" for h, p in zip(hosts, ports, strict=True)]
+        if len(hosts) > 1:
+            return [f"{before}?{urlencode(named | {'host': host})}" for host in hosts]
+    return [url]
 
 
-def _none_of(faults: list[BaseException | None]) -> Exception:
-    for fault in faults:
-        if isinstance(fault, ValueError | asyncpg.InterfaceError):
+async def check_session(servers: Servers) -> None:
+    """Raises Unavailable if a pooler gives each transaction another session: locks and settings would be lost.
+
+    While a second connection is in a transaction, such a pooler cannot give its session to the first.
+    """
+    db, other = await servers.connect(), await servers.connect()
+    try:
+        session = await db.fetchval(_SESSION)
+        async with other.transaction():
+            await other.fetchval(_SESSION)
+            if await db.fetchval(_SESSION) != session:
+                raise Unavailable(SESSION_LOST)
+    except FAULTS as fault:
+        raise translated(fault) from fault
+    finally:
+        db.terminate()
+        other.terminate()
+
+
+def _none_of(faults: list[BaseException | None]) -> BaseException:
+    """Returns the fault if all servers have it: there is one server, or the URL is wrong. Else names all faults."""
+    found = [fault for fault in faults if fault is not None]
+    certificates = [fault for fault in found if isinstance(fault, ssl.SSLCertVerificationError)]
+    if len(found) in (1, len(certificates)):
+        return found[0]
+    for fault in found:
+        if code_of(fault) == _UNKNOWN_PARAMETER or (isinstance(fault, _WRONG_URL) and fault not in certificates):
             return fault
-    standby = asyncpg.exceptions.TargetServerAttributeNotMatched
-    reasons = ["it is a standby" if isinstance(fault, standby) else describe(fault) for fault in faults if fault]
+    reasons = ["it is a standby" if isinstance(fault, _STANDBY) else describe(fault) for fault in found]
     return Unavailable(f"none of the database's servers takes writes: {', '.join(reasons)}")
 
 
 def _unreachable(fault: Exception) -> Exception:
-    if isinstance(fault, ValueError | asyncpg.InterfaceError):
+    if isinstance(fault, _STANDBY):
+        return Unavailable(
+            "the database's server takes no writes: it is a standby. Name the primary in the URL, or all servers, such "
+            "as postgresql://user:password@one,two/database"
+        )
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        return Unavailable(
+            f"the database's certificate is refused: {fault.verify_message}. Check the host in the URL, and that "
+            "sslrootcert in it is the file of the CA that signed the certificate"
+        )
+    if isinstance(fault, ValueError) and "root certificate file" in str(fault):
+        return Unavailable(
+            "there is no root certificate to verify the database's with. Add &sslrootcert=/path/ca.pem to the URL, or "
+            "write the certificate to ~/.postgresql/root.crt"
+        )
+    if code_of(fault) == _UNKNOWN_PARAMETER and isinstance(fault, asyncpg.PostgresError):
+        return Unavailable(f"a parameter of the database's URL is unknown: {fault.args[0]}. Remove it from the URL")
+    if isinstance(fault, _WRONG_URL):
         # their words may quote the URL, and a password with it
         return Unavailable("the database's URL is wrong; it looks like postgresql://user:password@host/database")
     return fault if isinstance(fault, Unavailable) else translated(fault)

@@ -9,7 +9,7 @@ from heliograph.adapters.store.postgres.db import DatabaseLimits
 from heliograph.adapters.store.postgres.leases import PostgresLeases
 from heliograph.adapters.store.postgres.operations import PostgresCustomers, PostgresNetwork, PostgresSuppressions
 from heliograph.adapters.store.postgres.schema import migrate, shipped
-from heliograph.adapters.store.postgres.servers import Servers
+from heliograph.adapters.store.postgres.servers import Servers, check_session
 from heliograph.adapters.store.shared.bundle import Bundle
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app import ports
@@ -38,13 +38,17 @@ class PostgresStore(Bundle):
         *,
         limits: DatabaseLimits | None = None,
         schema: Schema | None = None,
+        serves: bool = False,
     ) -> Self:
         """Brings the schema up to date and opens the store; connections are made when they are needed.
 
+        `serves`: for a gateway, which needs more than a command: sessions that last longer than a transaction.
         Raises Unavailable when the database cannot be used, SchemaTooNew or SchemaChanged when it is not for this
         version of the program.
         """
         servers = Servers(url, limits or DatabaseLimits())
+        if serves:
+            await check_session(servers)
         await migrate(servers, schema or shipped())
         return cls(servers)
 
