@@ -51,8 +51,9 @@ def code(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [*GUIDES, ALERTS], ids=lambda page: page.stem)
 def test_its_commands_and_their_options_exist(page: Path) -> None:
     for piece in code(page):
-        if re.search(r"\b(docker|useradd|pip|venv|systemctl|journalctl)\b", piece):
-            piece = piece.partition("heliograph heliograph ")[2] or piece.partition("gateway heliograph ")[2]
+        if re.search(r"\b(docker|kubectl|useradd|pip|venv|systemctl|journalctl)\b", piece):
+            starts = ("heliograph heliograph ", "gateway heliograph ", "-- heliograph ")
+            piece = next((piece.partition(start)[2] for start in starts if start in piece), "")
             piece = f"heliograph {piece}" if piece else ""
         for words in COMMAND.findall(piece):
             named = command(words)
