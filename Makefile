@@ -44,7 +44,8 @@ test: install style ## run the checks and the tests that prove a change: seven m
 
 .PHONY: test-all
 test-all: install style ## run the checks and all tests, the extended ones too: before a release
-	@$(MAKE) --no-print-directory -j 2 types tests CHOSEN=
+	@$(MAKE) --no-print-directory -j 2 types tests CHOSEN='-m "not ha"'
+	@$(MAKE) --no-print-directory ha
 
 # mypy runs beside the tests: it keeps a core busy, for a minute without its cache.
 .PHONY: tests
@@ -124,6 +125,7 @@ audit-dependencies: $(RELEASE)/.installed ## look up known vulnerabilities of lo
 	done
 
 PEERS := .peers
+space := $(subst ,, )
 
 # $(call debian,TEST,PACKAGES,WHAT): installs Debian's packages unless the test finds them here already.
 define debian
@@ -139,7 +141,7 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
-peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl and libnet-smpp-perl
+peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, and patroni with etcd, postgresql and haproxy
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v cc >/dev/null,gcc libc6-dev,the tests of compiled modules)
@@ -150,6 +152,7 @@ peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the forei
 	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
 	$(call debian,test -e /usr/share/php/GuzzleHttp/autoload.php && command -v php >/dev/null,php-cli php-curl php-mbstring php-guzzlehttp-guzzle,samples and the generated client in PHP)
 	$(call debian,test -e /usr/share/perl5/Net/SMPP.pm,libnet-smpp-perl,its tests)
+	$(call debian,command -v patroni >/dev/null && command -v etcd >/dev/null && test -x /usr/sbin/haproxy && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1,patroni etcd-server postgresql haproxy,the trials of `make ha`)
 	$(call debian,{ command -v openssl && command -v curl; } >/dev/null,openssl curl,the tests of TLS with them)
 	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \
 	  if command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null; then \
@@ -249,6 +252,11 @@ KILLS := 50
 crash: install ## kill the installed program under load, many times, and compare all answers and messages
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES)) $(if $(SMPP),--smpp) \
 	  $(if $(FAILOVER),--failover)
+
+# --- ha: `make ha` for all trials on a cluster of Patroni, a quarter of an hour; `make ha TRIALS="switchover kill_leader"`
+.PHONY: ha
+ha: install ## try the recipe of docs/high-availability.md: faults under load on three databases and two gateways
+	$(BIN)/pytest -q -s -m ha -p no:schemathesis $(if $(TRIALS),-k "$(subst $(space), or ,$(strip $(TRIALS)))") tests/ha
 
 # --- pace: `make pace` for the table in docs/smpp.md, half an hour; `make pace LATENCIES=50 ONLY="bucket of 1"`
 .PHONY: pace

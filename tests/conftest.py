@@ -100,7 +100,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _runs_all(config: pytest.Config) -> bool:
     """Whether nothing keeps a test against a peer from being run."""
     chosen = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
-    return chosen and config.option.markexpr in ("", "interop")
+    return chosen and config.option.markexpr in ("", "not ha", "interop")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -110,8 +110,9 @@ class Load:
     def _goes_on(self) -> bool:
         return not self._stopping and self._most > 0
 
-    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: str) -> None:
-        body = f"to={to}&from=Heliograph&content=Load+for+{to}{self._more}"
+    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, to: str, more: str = "") -> int:
+        """`more`: further fields of the form. Returns the status of the answer."""
+        body = f"to={to}&from=Heliograph&content=Load+for+{to}{self._more}{more}"
         writer.write(f"{self._head}{FORM.format(length=len(body))}{body}".encode())
         self.unanswered.append(to)
         status, answer = await _read_answer(reader)
@@ -122,6 +123,7 @@ class Load:
         else:
             self.refused.append((status, answer))
             await asyncio.sleep(0.02)
+        return status
 
 
 async def _read_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:

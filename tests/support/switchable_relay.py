@@ -11,13 +11,13 @@ from tests.support.timeouts import PATIENCE_S
 
 
 class SwitchableRelay:
-    """Relays connections to a port on loopback, on a loop in a thread of its own.
+    """Relays connections to a port of an address, on a loop in a thread of its own.
 
     While it is unplugged no octet arrives at either end and no connection is closed: octets wait, and arrive late.
     """
 
-    def __init__(self, port: int) -> None:
-        self._target = port
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._target = (host, port)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._plugged = asyncio.Event()
@@ -85,7 +85,7 @@ class SwitchableRelay:
             if self._is_cut:
                 return
             await self._plugged.wait()
-            answers, target = await asyncio.open_connection("127.0.0.1", self._target)
+            answers, target = await asyncio.open_connection(*self._target)
             await asyncio.gather(self._pump(reader, target), self._pump(answers, writer))
         except (OSError, asyncio.CancelledError):
             pass

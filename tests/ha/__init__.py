@@ -1,0 +1,1 @@
+"""The recipe of docs/high-availability.md as a test: `make ha`."""

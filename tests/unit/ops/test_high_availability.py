@@ -1,0 +1,45 @@
+"""The files of ops/ha fit together, the settings, and the page that explains them."""
+
+import re
+from pathlib import Path
+from string import Template
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from heliograph.config import load
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "ops/ha"
+FILES = sorted(path.name for path in FOLDER.iterdir())
+PAGE = (ROOT / "docs/high-availability.md").read_text(encoding="utf-8")
+
+
+def variables(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^([A-Z0-9_]+)=(.*)$", text, re.MULTILINE))
+
+
+def rendered(name: str) -> str:
+    """The file as `envsubst` writes it: fails if a variable is not in cluster.env."""
+    known = variables((FOLDER / "cluster.env").read_text(encoding="utf-8"))
+    text = Template((FOLDER / name).read_text(encoding="utf-8"))
+    return text.substitute(known, NODE="db1", ADDRESS=known["DB1"])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_file_is_explained_and_filled_from_the_variables(name: str) -> None:
+    assert f"`{name}`" in PAGE or f"ops/ha/{name}`" in PAGE
+    assert "${" not in rendered(name)
+
+
+def test_times_of_patroni_fit() -> None:
+    times = yaml.safe_load(rendered("patroni.yml"))["bootstrap"]["dcs"]
+    assert times["ttl"] >= times["loop_wait"] + 2 * times["retry_timeout"]
+    assert (times["synchronous_mode"], times["synchronous_mode_strict"]) == (True, True)
+
+
+def test_the_gateway_knows_the_settings(tmp_path: Path) -> None:
+    environment = variables(rendered("gateway.env"))
+    settings = load(tmp_path, environ=environment)
+    assert len(settings.store.url.partition("@")[2].split(",")) == 3
+    assert settings.node.most_binds == 1
