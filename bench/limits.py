@@ -62,6 +62,8 @@ ROUND: Final = 400
 
 
 class NoIntake:
+    away = False
+
     """Takes nothing: requests are committed by hand."""
 
     def accept(self, accept: Accept, then: object) -> bool:

@@ -109,6 +109,7 @@ class PromptIntake:
 
     def __init__(self, store: MemoryStore, clock: HandClock) -> None:
         self.full = False
+        self.away = False
         self.may_commit = asyncio.Event()
         self.may_commit.set()
         self.accepted: list[Accept] = []
@@ -120,7 +121,7 @@ class PromptIntake:
         self.tasks: set[asyncio.Task[None]] = set()
 
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
-        if self.full:
+        if self.full or self.away:
             return False
         self.waiting.append((accept, then))
         task = asyncio.get_running_loop().create_task(self._commit())
@@ -333,6 +334,7 @@ async def open_gateway(
             clock,
             journal,
             store.upkeep.probe,
+            lambda: intake.away,
             Refusals(),
             "test",
             max_body,

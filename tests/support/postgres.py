@@ -65,7 +65,7 @@ _FAST = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "m
 AMPLE = DatabaseLimits(pool=4, acquire=30.0, connect=30.0, statement=30.0, lock=25.0, idle=20.0, resolve=30.0)
 
 #: Short, so that tests of outages are; but a connection is there when the machine gets round to it.
-LIMITS = DatabaseLimits(pool=4, acquire=20.0, connect=20.0, statement=5.0, lock=3.0, idle=1.0, resolve=2.0)
+LIMITS = DatabaseLimits(pool=4, acquire=20.0, connect=20.0, statement=5.0, lock=3.0, idle=1.0, commit=20.0, resolve=2.0)
 
 _WIPE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
@@ -179,6 +179,16 @@ class Server:
                     os.kill(pid, signal.SIGKILL)
             self._process.wait(PATIENCE_S)
             self._process = None
+
+    def freeze(self) -> None:
+        """Stops all of its processes with SIGSTOP: connections stay open, and nothing answers."""
+        for pid in (self.pid, *_children(self.pid)):
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Lets it go on after `freeze`."""
+        for pid in (*_children(self.pid), self.pid):
+            os.kill(pid, signal.SIGCONT)
 
     def standby(self) -> "Server":
         """Returns a standby of this server. From now on each commit is on both servers before it is answered."""

@@ -27,6 +27,9 @@ from heliograph.http.reply import Reply
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
 """Matches an id that a client may give its request."""
 
+AWAY_S: Final = 0.4
+"""Seconds that a request may take while the store is known to be away."""
+
 REPORT_S: Final = 60.0
 """Seconds between two lines for the same reason."""
 
@@ -216,6 +219,8 @@ class Api:
         handler = handlers.get(method)
         if handler is not None:
             call.refuse = handler.door.refuse
+            if self.services.away() and not call.scope["path"].startswith("/health/"):
+                return await _run_briefly(handler, call)
             return await handler.run(call)
         call.refuse = next(iter(handlers.values())).door.refuse
         reply = self._refused(call, answer.not_allowed(handlers))
@@ -235,6 +240,16 @@ class Api:
                 call.target = match[1]
                 return handlers
         raise answer.no_such_path()
+
+
+async def _run_briefly(handler: Handler, call: Call) -> Reply:
+    """Runs an operation while the store is away. Requests to send are refused by the commit; the others wait for the
+    store, which may still be readable."""
+    try:
+        async with asyncio.timeout(AWAY_S):
+            return await handler.run(call)
+    except TimeoutError:
+        raise Unavailable("the store is away") from None
 
 
 async def _respond(call: Call, reply: Reply, send: Send, work: float) -> None:

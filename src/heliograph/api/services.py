@@ -35,6 +35,8 @@ class Services:
     journal: Journal
     probe: Callable[[], Awaitable[None]]
     """Raises Unavailable while the store cannot be written."""
+    away: Callable[[], bool]
+    """Returns True while the store is known to be away, or the node's lease has lapsed."""
     refusals: Refusals
     request_prefix: str
     """Beginning of the request ids of this process: random, in `[A-Za-z0-9_-]`."""

@@ -407,6 +407,7 @@ class Gateway:
                 clock=self._clock,
                 journal=self._journal,
                 probe=store.upkeep.probe,
+                away=lambda: self.engine.away,
                 refusals=self._watching.refusals,
                 request_prefix=secrets.token_hex(4),
                 max_body=in_force.max_body,

@@ -368,8 +368,15 @@ class Engine:
 
     def _lapsed(self) -> None:
         self._carriers.lapsed()
+        if hasattr(self, "gatherer"):  # the lease begins before the recovery
+            self.gatherer.give_up_store()
 
     # --- for people
+
+    @property
+    def away(self) -> bool:
+        """True while requests are refused: the store takes no commits, or this node's lease has lapsed."""
+        return self.gatherer.away or (self._lease is not None and not self._lease.holds)
 
     @property
     def node(self) -> int:

@@ -9,7 +9,9 @@
 2. A commit starts after the interval (`commit_interval`), or at once if all expected facts are there.
 3. Facts that arise meanwhile gather for the next commit.
 4. If a commit fails, its requests get 503, and all its other facts go into the next commit.
-5. If the store rejects a value, the commit is bisected (`app.commit.isolate`).
+5. If no commit succeeds for HOLD_S, the store is *away*: all waiting requests get 503, and so does each new request at
+   once, until a commit succeeds.
+6. If the store rejects a value, the commit is bisected (`app.commit.isolate`).
 """
 
 import asyncio
@@ -38,6 +40,10 @@ SPILL_S = 1.0
 
 RETRY_S = (0.05, 1.0)
 """Seconds before a failed commit is tried again: the first pause, and the longest."""
+
+HOLD_S = 3.0
+"""Seconds that requests wait for a store that does not answer. No customer should see a planned switchover of
+PostgreSQL, which takes up to 2.3 s. Customers' timeouts begin at 5 s."""
 
 Then = Callable[[Accept], None]
 
@@ -135,6 +141,10 @@ class GroupCommit:
         self._later: asyncio.TimerHandle | None = None
         self.healthy = True
         """Whether the last commit worked."""
+        self.away = False
+        """True if no commit has worked for HOLD_S. Requests are refused at once."""
+        self._troubled = 0.0
+        """Beginning of the first commit since the last that worked."""
         self.failures = 0
         """Commits that failed."""
         self.refused_facts = RefusedFacts(clock, journal)
@@ -165,7 +175,7 @@ class GroupCommit:
 
     def accept(self, accept: Accept, then: Then) -> bool:
         count = len(accept.messages)
-        if not self._open or self._waiting + count > WAITING_MESSAGES:
+        if self.away or not self._open or self._waiting + count > WAITING_MESSAGES:
             return False
         self._waiting += count
         self.facts.accepts.append(accept)
@@ -198,8 +208,14 @@ class GroupCommit:
         """Accepts no more requests; waiting requests are still answered."""
         self._open = False
 
+    def give_up_store(self) -> None:
+        """Refuses the waiting requests and all new requests, until a commit works; begins a commit that finds out."""
+        self.healthy, self.away = False, True
+        self.refuse_waiting()
+        self.wake()
+
     def refuse_waiting(self) -> None:
-        """Refuses the requests that no commit has taken up, once nothing is committed any more."""
+        """Refuses the requests that no commit has taken up."""
         accepts, self.facts.accepts = self.facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
@@ -239,8 +255,8 @@ class GroupCommit:
             facts, thens = self._take(hooks, began)
             start = self._clock.monotonic()
             try:
-                if facts:
-                    await self._record(facts)
+                if facts or not self.healthy:
+                    await self._record(facts, start)
                 else:
                     await asyncio.sleep(0)
             except Unavailable as problem:
@@ -253,7 +269,7 @@ class GroupCommit:
                 continue
             if not self.healthy:
                 self._outage.found_there("commit")
-                self.healthy = True
+                self.healthy, self.away = True, False
             seconds = self._clock.monotonic() - start
             pause = RETRY_S[0]
             self._answer(thens)
@@ -268,11 +284,21 @@ class GroupCommit:
 
     # --- a commit
 
-    async def _record(self, facts: Facts) -> None:
+    async def _record(self, facts: Facts, start: float) -> None:
+        if self.healthy:
+            self._troubled = start
+        patience = asyncio.get_running_loop().call_later(self._troubled + HOLD_S - start, self._find_away)
         try:
             await self._commits.record(facts)
         except StoreRejected:
             await Bisection(self._commits, facts, self.refused_facts.note).record()
+        finally:
+            patience.cancel()
+
+    def _find_away(self) -> None:
+        if not self.away:
+            self._outage.found_away("commit", TimeoutError())
+            self.give_up_store()
 
     async def _wait_for_more(self) -> float:
         """Waits for more facts; ends early when no more requests can come. Returns the time of its end."""
@@ -393,6 +419,8 @@ class GroupCommit:
             facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
         self.facts = facts
         self._answer(thens)
+        if self._clock.monotonic() - self._troubled >= HOLD_S:
+            self.give_up_store()
 
     def _show(self, facts: Facts, seconds: float) -> None:
         now = self._clock.now()

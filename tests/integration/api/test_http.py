@@ -1,11 +1,13 @@
 """What holds for every operation: paths, methods, credentials, bodies, errors, ids of requests."""
 
+import asyncio
 import gzip
 import json
 from typing import Any
 
 import pytest
 
+from heliograph.api.doors import HealthDoor
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.message.ids import to_hex
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
@@ -264,6 +266,43 @@ async def test_health(gateway: Gateway) -> None:
     assert reply.fault == (503, "13", None)
     assert int(reply.headers["retry-after"]) >= 1
     assert (await gateway.call("GET", "/health/live", auth=None)).status == 200
+
+
+async def test_health_of_a_store_that_hangs(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load balancers wait for a second, and then take a gateway that does not answer for dead."""
+    probes, there = 0, asyncio.Event()
+
+    async def probe() -> None:
+        nonlocal probes
+        probes += 1
+        await there.wait()
+
+    monkeypatch.setattr(gateway.app.services, "probe", probe)
+    monkeypatch.setattr("heliograph.api.doors.READY_WITHIN_S", 0.05)
+    gateway.app.add(HealthDoor(gateway.app.services, gateway.app.checks))
+    for _ in range(3):
+        assert (await gateway.call("GET", "/health/ready", auth=None)).fault == (503, "13", None)
+    assert probes == 1, "a check that hangs is not repeated"
+    there.set()
+    assert (await gateway.call("GET", "/health/ready", auth=None)).status == 200
+
+
+@pytest.mark.parametrize(("method", "path"), [OPERATIONS[0], OPERATIONS[2], OPERATIONS[7]])
+async def test_a_store_that_is_known_to_be_away_and_hangs(
+    gateway: Gateway, method: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway.intake.away = True
+    monkeypatch.setattr("heliograph.api.app.AWAY_S", 0.05)
+
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    for name in ("balance", "message"):
+        monkeypatch.setattr(gateway.store.customers, name, hang)
+    reply = await gateway.call(method, path, BODY if path == SEND else b"", headers=JSON)
+    assert reply.fault == (503, "13", None)
+    assert int(reply.headers["retry-after"]) >= 1
+    assert (await gateway.call("GET", "/health/ready", auth=None)).fault == (503, "13", None)
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS[1:6] + OPERATIONS[7:8])

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from heliograph.runtime.group_commit import HOLD_S
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
-from tests.support.postgres import Server
+from tests.support.postgres import Server, urls
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.slowness import Slowness
+from tests.support.switchable_relay import SwitchableRelay
 
 pytestmark = pytest.mark.slow
 
@@ -124,4 +127,51 @@ def test_a_server_whose_log_has_no_room_left(
         sent = set(simulator.destinations())
         assert load.accepted.keys() <= sent <= load.accepted.keys() | set(load.unanswered)
         assert balance == f"{100_000 - len(sent)}"
+    admin.assert_books_right()
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("how", ["refuses", "hangs", "swallows"])
+def test_a_known_outage_is_answered_at_once(
+    how: str, own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
+) -> None:
+    """The first requests wait for three seconds; later ones get 503 at once, and so does the load balancer."""
+    admin = Admin(tmp_path / "data", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
+    account = admin.account("acme", "1000")
+    admin.operator(simulator.port)
+    with (
+        Slowness() as slowness,
+        SwitchableRelay(own_server.port) as cable,
+        GatewayProcess(tmp_path / "data", settings={"HELIOGRAPH_DATABASE_URL": urls(cable.port)}) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+        Customer(gateway.url, "acme", account["api_key"]) as balancer,
+    ):
+        accepted = [send(customer, 0, sink)]
+        away = {"refuses": cable.cut, "hangs": own_server.freeze, "swallows": cable.unplug}
+        back = {"refuses": cable.plug_in, "hangs": own_server.thaw, "swallows": cable.plug_in}
+        away[how]()
+        try:
+            start = time.monotonic()
+            assert send(customer, 1, sink) is None
+            assert time.monotonic() - start < slowness.within(HOLD_S + 0.5)
+            for number in range(2, 12):
+                start = time.monotonic()
+                assert send(customer, number, sink) is None
+                assert time.monotonic() - start < slowness.within(0.5)
+                start = time.monotonic()
+                assert balancer.get("/health/ready").status == 503
+                assert time.monotonic() - start < slowness.within(1.0)
+                start = time.monotonic()
+                assert customer.get(f"/api/v1/messages/{accepted[0]}").status == 503
+                assert time.monotonic() - start < slowness.within(0.6)
+                time.sleep(0.5)
+        finally:
+            back[how]()
+        eventually(lambda: balancer.get("/health/ready").status == 200, "ready again")
+        accepted.append(eventually(lambda: send(customer, 99, sink), "accepted again"))
+        for message in accepted:
+            assert message is not None
+            sink.receipt(message)
+        assert customer.balance() == "998"
+        assert gateway.stop() == 0
     admin.assert_books_right()

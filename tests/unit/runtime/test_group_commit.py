@@ -23,7 +23,7 @@ from heliograph.app.ports import Fenced, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
-from heliograph.runtime.group_commit import GroupCommit, Hooks
+from heliograph.runtime.group_commit import HOLD_S, GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
@@ -115,6 +115,10 @@ class Rig:
     @property
     def attempts(self) -> list[list[int]]:
         return [[attempt.key for attempt in facts.attempts] for facts in self.store.written]
+
+
+def is_away(rig: Rig) -> bool:
+    return rig.gatherer.away
 
 
 def scenario(story: Callable[[Rig], Awaitable[Any]]) -> None:
@@ -295,6 +299,55 @@ def test_while_the_store_fails_it_is_tried_ever_more_seldom() -> None:
         rig.store.failures = 0
         await rig.gatherer.flushed()
         assert rig.attempts == [[1]]
+
+    scenario(story)
+
+
+def test_a_store_that_does_not_answer_refuses_requests_after_a_while_and_then_at_once() -> None:
+    """Requests of the first seconds wait, so that no customer sees a short outage."""
+
+    async def story(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+        record, there = rig.store.commits.record, asyncio.Event()
+
+        async def hang(facts: Facts) -> None:
+            await there.wait()
+            await record(facts)
+
+        monkeypatch.setattr(rig.store.commits, "record", hang)
+        rig.attempt(1)
+        await asyncio.sleep(0.1)
+        waiting = rig.send()
+        await asyncio.sleep(HOLD_S - 0.2)
+        assert not is_away(rig)
+        assert rig.log == ["prepare"]
+        await asyncio.sleep(0.2)
+        assert waiting.verdict is Verdict.UNAVAILABLE
+        assert is_away(rig)
+        assert not rig.gatherer.accept(accept_of(rig.message()), lambda _: None)
+        there.set()
+        await asyncio.sleep(0.1)
+        assert not is_away(rig)
+        accepted = rig.send()
+        await rig.gatherer.flushed()
+        assert accepted.verdict is Verdict.ACCEPTED
+        assert rig.journal.said == ["store.unavailable", "store.recovered"]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        scenario(lambda rig: story(rig, monkeypatch))
+
+
+def test_a_store_that_fails_without_facts_is_asked_until_it_works() -> None:
+    """The refused requests were all that waited, and only a commit shows that the store is back."""
+
+    async def story(rig: Rig) -> None:
+        rig.store.failures = 1_000
+        rig.send()
+        await asyncio.sleep(HOLD_S + 1.0)
+        assert is_away(rig)
+        rig.store.failures = 0
+        await asyncio.sleep(2.0)
+        assert not is_away(rig)
+        assert rig.gatherer.healthy
 
     scenario(story)
 

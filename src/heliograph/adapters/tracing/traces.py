@@ -205,6 +205,10 @@ class _TracedIntake:
         self._intake = intake
         self._traces = traces
 
+    @property
+    def away(self) -> bool:
+        return self._intake.away
+
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
         span = current.get()
         if span is None:

@@ -9,12 +9,16 @@ from heliograph.app.facts import Accept, Facts
 class Intake(Protocol):
     """Takes requests for the next commit."""
 
+    @property
+    def away(self) -> bool:
+        """True while `accept` refuses all requests because the store does not answer."""
+
     def accept(self, accept: Accept, then: Callable[[Accept], None]) -> bool:
         """Queues an accept for the next commit. `then` is called once, on the event loop, after the commit has set
         `accept.verdict`.
 
-        Returns False if too much waits already. Then nothing was done, `then` is not called, and the customer must
-        retry later.
+        Returns False if too much waits already, or the store is away. Then nothing was done, `then` is not called, and
+        the customer must retry later.
         """
 
 

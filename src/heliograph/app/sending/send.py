@@ -25,6 +25,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
 from heliograph.app.sending.limits import RateLimits
 from heliograph.app.sending.principal import Principal
+from heliograph.app.sending.refusal import unavailable
 from heliograph.domain.calendar import day_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.domain.limits.acceptance import Spender
@@ -72,9 +73,10 @@ class Sending:
         return accept
 
     def hand_in(self, accept: Accept, then: Callable[[Accept], None]) -> None:
-        """Hands a prepared request to the next commit. Raises Fault (UNAVAILABLE) if too many requests wait."""
+        """Hands a prepared request to the next commit. Raises Fault (UNAVAILABLE) if the store is away, or too many
+        requests wait."""
         if not self._intake.accept(accept, then):
-            raise busy()
+            raise unavailable() if self._intake.away else busy()
 
     def compose(self, who: Principal, fields: Fields) -> Accept:
         """Returns the accept that `send` would add to the commit, without checking limits and credit. Raises Fault."""

@@ -1,5 +1,7 @@
 """`app.ports.Commits` on a database."""
 
+import asyncio
+
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.shared.customers import replayed
@@ -16,9 +18,19 @@ class PostgresCommits:
     def __init__(self, database: Database, runner: Runner) -> None:
         self._runner = runner
         self.recorder = Recorder(database.servers)
+        self._limit_s = database.servers.limits.commit
 
     async def record(self, facts: Facts) -> None:
-        for accept in await self.recorder.record(facts):
+        if not facts.accepts:
+            await self.recorder.record(facts)
+            return
+        try:
+            async with asyncio.timeout(self._limit_s):
+                replayed = await self.recorder.record(facts)
+        except TimeoutError:
+            # The next call finds out whether the commit was done, and undoes its requests.
+            raise Unavailable("the database does not answer in time") from None
+        for accept in replayed:
             await self._replay(accept)
 
     async def _replay(self, accept: Accept) -> None:

@@ -49,6 +49,9 @@ class DatabaseLimits:
     idle: float = 2.0
     """PostgreSQL's idle_in_transaction_session_timeout, after which the locks of a node that vanished during a
     transaction are free. Less than `lock`, so that a transaction that waits for them gets them."""
+    commit: float = 3.0
+    """Time for a commit with requests, which wait for it. A commit without requests has the other limits alone: after
+    an outage it may be large."""
     resolve: float = 4.0
     """Time to find out, after a connection was lost during COMMIT, whether the commit was done."""
 
