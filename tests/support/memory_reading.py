@@ -346,5 +346,8 @@ class MemoryUpkeep(MemoryReading):
             + sum(bool(message.way) and key not in rows.callbacks for key, message in rows.inbound.items()),
         )
 
+    async def damage(self) -> list[str]:
+        return []
+
     async def audit(self) -> list[str]:
         return audit(self._open())

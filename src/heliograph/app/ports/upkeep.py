@@ -35,6 +35,10 @@ class Upkeep(Protocol):
     async def reach(self) -> RestorePoint:
         """Returns exact counts of all tables in a single snapshot. Reads whole tables."""
 
+    async def damage(self) -> list[str]:
+        """Reads all of the store, and returns a sentence for each page or index that is damaged; empty if there is none
+        that the store can recognise."""
+
     async def audit(self) -> list[str]:
         """Verifies the ledger against the rows. Returns a sentence for each error; empty if there is none."""
 

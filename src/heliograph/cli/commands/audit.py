@@ -13,6 +13,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, print
     cls=Command,
     epilog=examples(
         "heliograph audit",
+        "heliograph audit --deep    # after a fault of the disk",
         "heliograph audit --head >> /mnt/other/heads.jsonl    # each hour, to a place that the gateway cannot write to",
         "heliograph audit --log --against /mnt/other/heads.jsonl",
     ),
@@ -24,22 +25,28 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, print
     metavar="FILE",
     help="Compare the audit log with heads that --head wrote, each on its own line.",
 )
+@click.option("--deep", is_flag=True, help="Also read all of the store, and report damaged pages and indexes.")
 @click.option("--head", is_flag=True, help="Only print the head of the audit log, to store it on another machine.")
 @click.pass_context
-def audit(context: click.Context, log_only: bool, against: Path | None, head: bool) -> None:
+def audit(context: click.Context, log_only: bool, against: Path | None, deep: bool, head: bool) -> None:
     """Proves the ledgers and the audit log from their rows.
 
     The exit code is 0 if all balances, charges and refunds are right, and no entry of the audit log was changed or
     removed; otherwise 1. If the last entries were removed, or the whole log was rewritten, only a comparison with an
-    earlier head shows it (--against)."""
+    earlier head shows it (--against).
+
+    --deep reads all of the store, and finds damage by the disk where it can be recognised: in SQLite by the structure
+    of pages and indexes, in PostgreSQL by checksums, and by the extension amcheck if the database has it."""
     invocation = context.find_object(Invocation) or Invocation()
     if head:
-        if log_only or against is not None:
+        if log_only or deep or against is not None:
             raise Failure("--head cannot be combined with other options.", command="heliograph audit --head")
         found = invocation.ask(AUDIT, "head")
         invocation.show(found, lambda: click.echo(json.dumps(found)))
         return
-    problems = [] if log_only else invocation.at_desk(lambda desk: desk.store.upkeep.audit())
+    problems = invocation.at_desk(lambda desk: desk.store.upkeep.damage()) if deep else []
+    if not (log_only or problems):  # damaged rows prove nothing
+        problems = invocation.at_desk(lambda desk: desk.store.upkeep.audit())
     changed = _log_faults(invocation, against)
     right = "The audit log is unchanged." if log_only else "The ledgers and the audit log are right."
     problems += changed

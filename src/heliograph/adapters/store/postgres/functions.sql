@@ -1260,3 +1260,41 @@ BEGIN
     END LOOP;
     RETURN held;
 END $$;
+
+-- Reads all rows, so that the server checks the checksums of their pages. Checks the indexes if the database has the
+-- extension amcheck. Returns a sentence for each table or index that is damaged.
+CREATE OR REPLACE FUNCTION find_damage() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    each record;
+BEGIN
+    IF current_setting('data_checksums') = 'off' THEN
+        RETURN NEXT 'The server has no checksums, so that it does not notice damaged pages: see pg_checksums --enable.';
+    END IF;
+    FOR each IN
+        SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename
+    LOOP
+        BEGIN
+            EXECUTE format('SELECT count(t::text) FROM %I AS t', each.name);
+        EXCEPTION WHEN data_corrupted OR index_corrupted OR internal_error OR io_error THEN
+            RETURN NEXT format('The table %s is damaged: %s.', each.name, SQLERRM);
+        END;
+    END LOOP;
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck') THEN
+        RETURN;
+    END IF;
+    FOR each IN
+        SELECT c.oid AS number, c.relname AS name
+        FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
+        WHERE c.relnamespace = current_schema()::regnamespace AND m.amname = 'btree' ORDER BY c.relname
+    LOOP
+        BEGIN
+            EXECUTE format(
+                'SELECT %I.bt_index_check(%s::regclass, true)',
+                (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE extname = 'amcheck'),
+                each.number
+            );
+        EXCEPTION WHEN data_corrupted OR index_corrupted OR internal_error OR io_error THEN
+            RETURN NEXT format('The index %s is damaged: %s.', each.name, SQLERRM);
+        END;
+    END LOOP;
+END $$;

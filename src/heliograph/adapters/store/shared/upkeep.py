@@ -106,6 +106,11 @@ class StoredUpkeep(Operations):
         return RestorePoint(latest, scheduled=scheduled, unsent=unsent, awaiting=awaiting, owed=owed)
 
     @scan
+    def damage(self) -> Steps[list[str]]:
+        rows = yield Q.damage(most=MOST_FINDINGS)
+        return [sentence for (sentence,) in rows]
+
+    @scan
     def audit(self) -> Steps[list[str]]:
         return (yield from audit_findings())
 

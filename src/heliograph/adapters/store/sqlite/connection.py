@@ -73,7 +73,9 @@ def primary_code(fault: sqlite3.Error) -> int:
 
 
 def is_outage(fault: BaseException) -> bool:
-    """Returns whether the file is unavailable (locked, full, read-only, unreadable), as opposed to a wrong row."""
+    """Returns whether the file is unavailable (locked, full, read-only, damaged), as opposed to a wrong row."""
+    if isinstance(fault, UnicodeDecodeError):
+        return True  # the schema or a text in the file is no text any more
     if not isinstance(fault, sqlite3.DatabaseError):
         return False
     if isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
@@ -83,7 +85,8 @@ def is_outage(fault: BaseException) -> bool:
 
 def is_unfit(fault: BaseException) -> bool:
     """Returns whether a value to be written is at fault, as found by SQLite, its binding or Python."""
-    return isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | ValueError | OverflowError)
+    is_ours = isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | ValueError | OverflowError)
+    return is_ours and not isinstance(fault, UnicodeDecodeError)
 
 
 def is_passing(fault: sqlite3.Error) -> bool:

@@ -2,3 +2,6 @@
 
 -- server_syncs: Whether the server syncs its writes.
 SELECT current_setting('fsync');
+
+-- damage: Reads all rows, and checks indexes where the server has the means.
+SELECT finding FROM find_damage() AS finding LIMIT :most;

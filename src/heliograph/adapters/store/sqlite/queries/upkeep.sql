@@ -5,4 +5,8 @@ SELECT key FROM message WHERE key > :beyond ORDER BY key LIMIT 1 OFFSET :rest;
 -- probe: Writes a small value.
 UPDATE probe SET count = count + 1;
 
+-- damage: Reads all pages, and compares indexes with their tables.
+SELECT 'The file is damaged: ' || replace(integrity_check, char(10), '; ')
+FROM pragma_integrity_check(:most) WHERE integrity_check <> 'ok';
+
 -- server_syncs: No server; each connection makes its own settings.

@@ -1,0 +1,102 @@
+"""A disk that changes octets behind the store's back: a start or the audit says so, and nothing dies of it.
+
+SQLite has no checksums. A flipped bit in a value is therefore found only where another row contradicts it: in money and
+in states, but not in a text. docs/operating.md says so.
+"""
+
+import asyncio
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
+from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.app.ports import Unavailable
+from tests.support.store import Given
+
+FLIPS = 60
+SEED = 34
+
+CONTRADICTED = (
+    "SELECT id, balance FROM account ORDER BY id",
+    "SELECT account, key, kind, amount FROM ledger ORDER BY account, key, kind",
+    "SELECT key, account, price, state FROM message ORDER BY key",
+)
+"""Values that other rows prove."""
+
+
+async def filled(path: Path) -> bytes:
+    """Makes a store, and returns the octets of its file."""
+    store = await SqliteStore.open(path, on_loop=False)
+    given = Given(store)
+    for name in ("acme", "beta"):
+        account = await given.account(name)
+        await given.recorded(given.batch(account.id, 40))
+        for _ in range(10):
+            await given.sent(account.id, content="Grüße " * 20)
+            await given.scheduled(account.id)
+    assert await store.upkeep.damage() == []
+    await store.close()
+    return await asyncio.to_thread(path.read_bytes)  # closing has emptied the log
+
+
+async def findings(path: Path) -> list[str] | None:
+    """What a start or `heliograph audit --deep` finds of the damage; None if nothing is."""
+    try:
+        store = await SqliteStore.open(path, on_loop=False)
+        try:
+            return await store.upkeep.damage() or await store.upkeep.audit() or None
+        finally:
+            await store.close()
+    except (Unavailable, SchemaChanged, SchemaTooNew, sqlite3.OperationalError) as refused:
+        return [str(refused)]  # the last: a name in the schema is another
+
+
+def values(path: Path) -> list[list[tuple[object, ...]]]:
+    """The values that money and states are made of."""
+    db = sqlite3.connect(path)
+    try:
+        return [db.execute(text).fetchall() for text in CONTRADICTED]
+    finally:
+        db.close()
+
+
+@pytest.mark.parametrize("flips", [FLIPS, pytest.param(1_000, marks=pytest.mark.extended)])
+async def test_a_flipped_bit_that_changes_money_is_found(tmp_path: Path, flips: int) -> None:
+    chance = random.Random(SEED)
+    whole = await filled(tmp_path / "whole.db")
+    right = values(tmp_path / "whole.db")
+    used = [place for place, octet in enumerate(whole) if octet]  # most of a small file is free space
+    unfound = 0
+    for number in range(flips):
+        damaged = bytearray(whole)
+        damaged[chance.choice(used)] ^= 1 << chance.randrange(8)
+        path = tmp_path / "damaged.db"
+        path.write_bytes(damaged)
+        if await findings(path) is None:
+            unfound += 1
+            assert values(path) == right, number
+        for left in ("damaged.db-wal", "damaged.db-shm"):
+            (tmp_path / left).unlink(missing_ok=True)
+    assert unfound < flips / 2
+
+
+async def test_a_file_that_lost_its_end_is_refused_or_found(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    whole = await filled(tmp_path / "whole.db")
+    for number in range(FLIPS // 2):
+        path = tmp_path / f"{number}.db"
+        path.write_bytes(whole[: chance.randrange(1, len(whole))])
+        assert await findings(path), number
+
+
+async def test_a_torn_page_is_found(tmp_path: Path) -> None:
+    whole = bytearray(await filled(tmp_path / "store.db"))
+    pages = len(whole) // 4096
+    for page in (1, pages // 2, pages - 1):
+        torn = bytearray(whole)
+        torn[page * 4096 : page * 4096 + 512] = bytes(512)
+        (tmp_path / "torn.db").write_bytes(torn)
+        assert await findings(tmp_path / "torn.db"), page
