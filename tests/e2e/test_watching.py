@@ -106,6 +106,7 @@ def set_up(admin: Admin, port: int) -> str:
         "--password", "y",
     )  # fmt: skip
     admin("route", "add", "--prefix", "", "--connector", "op1")
+    admin("account", "create", "other")
     return key
 
 

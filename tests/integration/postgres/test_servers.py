@@ -180,7 +180,7 @@ async def refusal(url: str) -> str:
 @pytest.mark.slow
 async def test_a_standby_alone_is_named_as_such(pair: tuple[Server, Server]) -> None:
     _, standby = pair
-    assert "it is a standby. Name the primary in the URL, or all servers" in await refusal(standby.url())
+    assert "it is a standby, or read-only. Name the primary in the URL, or all servers" in await refusal(standby.url())
 
 
 async def test_an_unknown_parameter_is_named() -> None:

@@ -41,8 +41,8 @@ def test_options_are_read_as_the_command_line_stores_them() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"concatination": "sar"}, "do you mean concatenation?"),
-        ({"zzz": "1"}, "there are addr_npi, addr_ton, address_range, "),
+        ({"concatination": "sar"}, "did you mean concatenation?"),
+        ({"zzz": "1"}, "there are hosts, system_type, interface_version, "),
         ({"concatenation": "udh32"}, "none of udh8"),
         ({"source_ton": 256}, "from 0 to 255"),
         ({"source_ton": True}, "from 0 to 255"),

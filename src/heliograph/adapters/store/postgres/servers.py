@@ -158,15 +158,15 @@ def _none_of(faults: list[BaseException | None]) -> BaseException:
     for fault in found:
         if code_of(fault) == _UNKNOWN_PARAMETER or (isinstance(fault, _WRONG_URL) and fault not in certificates):
             return fault
-    reasons = ["it is a standby" if isinstance(fault, _STANDBY) else describe(fault) for fault in found]
+    reasons = ["it is a standby, or read-only" if isinstance(fault, _STANDBY) else describe(fault) for fault in found]
     return Unavailable(f"none of the database's servers takes writes: {', '.join(reasons)}")
 
 
 def _unreachable(fault: Exception) -> Exception:
     if isinstance(fault, _STANDBY):
         return Unavailable(
-            "the database's server takes no writes: it is a standby. Name the primary in the URL, or all servers, such "
-            "as postgresql://user:password@one,two/database"
+            "the database's server takes no writes: it is a standby, or read-only. Name the primary in the URL, or all "
+            "servers, such as postgresql://user:password@one,two/database"
         )
     if isinstance(fault, ssl.SSLCertVerificationError):
         return Unavailable(
