@@ -195,7 +195,8 @@ def _waiting(rows: Rows, engine: Engine) -> Iterator[tuple[Message, int, Collect
         for item in lane.items():
             key = item.message.key
             seen.add(key)
-            if not (item.doubtful or item.paused or item.taken or item.accept):
+            is_whole = item.open == (1 if item.whole else item.message.segments)  # no part was refused for good
+            if is_whole and not (item.doubtful or item.paused or item.taken or item.accept):
                 yield item.message, lane.connector, tried.get(key, ())
     now = engine._environment.clock.now()
     for key, row in rows.queue.items():
