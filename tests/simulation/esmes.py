@@ -59,8 +59,9 @@ PORTION_OCTETS: Final = 200
 MOST_UNANSWERED: Final = WINDOW + PORTION_OCTETS // (c.HEADER_OCTETS + 17)
 """Requests of a connection that wait: the window, and the portion that filled it."""
 
-MOST_WRITTEN: Final = MOST_UNREAD + SYSTEM_OCTETS + WINDOW * 400 + MOST_UNANSWERED * 80
-"""Octets that wait for a client that does not read: those after which nothing is read, and what was under way."""
+MOST_BEYOND: Final = MOST_UNANSWERED * 60 + 100
+"""Octets that are written to a client after the turn that filled its buffer: answers to the requests under way, and
+enquire_link."""
 
 _USUAL: Final = SmppTerms(password_hash="hash of smpp-pw", window=WINDOW, binds=BINDS)
 
@@ -142,6 +143,10 @@ class Wire(asyncio.Transport):
         """When the last octets to the server and to the client arrive: none overtakes others."""
         self._reading = True
         self._is_full = self._loses = False
+        self._full_at = 0.0
+        """Time of the turn in which the buffer was filled."""
+        self.beyond = 0
+        """Octets that were written after that turn, until the client read again."""
         self._framer = Framer()
         self._from_client = Framer()
         self.protocol: EsmeConnection | None = None
@@ -177,11 +182,13 @@ class Wire(asyncio.Transport):
         if self.broken or self.protocol is None:
             return
         self.unread += len(data)
+        if self._is_full and self._loop.time() > self._full_at:
+            self.beyond += len(data)
         for frame in self._framer.feed(bytes(data)):
             self._esmes.written(self, self._client.customer, frame)
         self._later(1, self._arrive, bytes(data))
         if not self._is_full and self.get_write_buffer_size() > self._high:
-            self._is_full = True
+            self._is_full, self._full_at = True, self._loop.time()
             self.protocol.pause_writing()
 
     def close(self) -> None:
@@ -256,7 +263,7 @@ class Wire(asyncio.Transport):
             return
         self.unread -= len(data)
         if self._is_full and self.get_write_buffer_size() <= self._high // 4 and self.protocol is not None:
-            self._is_full = False
+            self._is_full, self.beyond = False, 0
             self.protocol.resume_writing()
         self._client.receive(data)
 
@@ -629,9 +636,9 @@ class Esmes:
         for connection in self.server._connections:
             if connection.session.unanswered > MOST_UNANSWERED:
                 yield f"{connection.session.unanswered} requests wait, in a window of {WINDOW}"
-            transport = connection._transport
-            if transport is not None and transport.get_write_buffer_size() > MOST_WRITTEN:
-                yield f"{transport.get_write_buffer_size()} octets wait for a client that does not read"
+            wire = connection._transport
+            if isinstance(wire, Wire) and wire.beyond > MOST_BEYOND:
+                yield f"{wire.beyond} octets were written to a client that does not read"
 
     # --- the end
 

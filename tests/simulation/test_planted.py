@@ -1045,7 +1045,7 @@ def a_client_is_read_beyond_its_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EsmeConnection, "_stop_reading", lambda self, why: None if why == "window" else stop(self, why))
 
 
-@bug("octets wait for a client that does not read", plan=ESMES)
+@bug("octets were written to a client that does not read", plan=ESMES)
 def a_client_that_does_not_read_is_written_to(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EsmeConnection, "pause_writing", lambda _: None)
 
