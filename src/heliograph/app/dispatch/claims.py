@@ -40,8 +40,7 @@ RETURN_ROWS: Final = 1_000
 """Rows that may return to a better candidate at once, so that it gets no more than it can send soon."""
 
 RETURN_MS: Final = 5_000
-"""Milliseconds until messages are looked for again that could return, after a look that found none. A look takes some
-10 ms."""
+"""Milliseconds between two looks at a lane that has no messages to give back. A look takes some 10 ms."""
 
 PolicyOf = Callable[[int], Policy | None]
 """Returns the policy of an account by its id."""
@@ -210,9 +209,11 @@ class QueueClaims:
             or not policy.most
             or now < lane.next_return
             or self._router.obstacle(lane.connector)
-            or lane.oldest_wait_s(now) <= policy.after_s
             or not any(self._is_free(other) for other in self._router.others(lane.connector))
         ):
+            return False
+        lane.next_return = now + RETURN_MS
+        if lane.oldest_wait_s(now) <= policy.after_s:
             return False
         found = {
             item.message.key: connector
@@ -223,8 +224,8 @@ class QueueClaims:
             self._outcomes.fail_over(lane, item, found[item.message.key], RETURNED)
         rows = [] if lane.oldest_row is None else await queue.untried(lane.connector, RETURN_ROWS, now)
         moved = await self._move_rows(lane, queue, rows, partial(self._better, lane), RETURNED)
-        if not (found or moved):
-            lane.next_return = now + RETURN_MS
+        if found or moved:
+            lane.next_return = now
         return moved > 0
 
     def _better(self, lane: Lane, message: Message | UntriedRow) -> int | None:
