@@ -1,6 +1,7 @@
-"""The page of the customers' API in a browser: examples in one's own language, a search, calls with one's own key."""
+"""The pages of both APIs in a browser: examples, a search, calls with a key or a token."""
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -97,13 +98,44 @@ def test_copied_examples_have_the_gateways_address_and_the_credentials(opened: O
     expect(balance.get_by_role("tabpanel")).to_contain_text(f"{DEMO_NAME}:API-KEY")
 
 
+def test_the_admin_api_is_called_with_a_token_that_the_console_made(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/people")
+    page.get_by_label("Name of a new token").fill("browser")
+    page.get_by_label("accounts:read", exact=True).check()
+    operator.follow(page.get_by_role("button", name="Create the token"))
+    token = page.locator("#secret-1").inner_text()
+    operator.follow(page.get_by_role("contentinfo").get_by_role("link", name="admin API"))
+    assert urlsplit(page.url).path == "/admin/docs"
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    get = section(page, "get_account")
+    get.get_by_text("Try it here").click()
+    get.get_by_label("name", exact=True).fill(DEMO_NAME)
+    operator.expect_refusal()
+    get.get_by_role("button", name="Call it").click()
+    expect(get.get_by_role("status")).to_contain_text("401 Unauthorized")
+    page.get_by_label("Admin token").fill(token)
+    get.get_by_role("button", name="Call it").click()
+    expect(get.get_by_role("status")).to_contain_text("200 OK")
+    expect(get.get_by_role("status")).to_contain_text(f'"name": "{DEMO_NAME}"')
+    expect(get.get_by_role("tabpanel")).to_contain_text('"Authorization: Bearer ••••••••"')
+    get.get_by_role("button", name="Copy").first.click()
+    origin = page.evaluate("location.origin")
+    command = f'curl -H "Authorization: Bearer {token}" \\\n     {origin}/admin/v1/accounts/acme'
+    assert page.evaluate("window.copied") == command
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.extended
-def test_axe_finds_nothing_on_the_page(opened: Opener, axe: str, scheme: str) -> None:
-    page = reference(opened, PHONE).page
+@pytest.mark.parametrize("path", ["/../docs", "/../admin/docs"], ids=["customers", "admin"])
+def test_axe_finds_nothing_on_the_page(opened: Opener, axe: str, scheme: str, path: str) -> None:
+    page = opened(size=PHONE, signed_in=False).go(path)
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     for each in page.get_by_text("Try it here").all()[1:3]:
         each.click()
+    # The template of all sections is the same. With a hundred sections axe takes minutes.
+    page.evaluate("[...document.querySelectorAll('main > section')].slice(8, -2).forEach((each) => each.remove())")
+    page.evaluate("[...document.querySelectorAll('#answers > :nth-child(n+20)')].forEach((each) => each.remove())")
     page.evaluate(axe)
     found = page.evaluate("axe.run()")["violations"]
     assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found] == []

@@ -33,7 +33,7 @@ signal.signal(signal.SIGUSR1, tell)
 
 UPON_REQUEST = {
     "asyncpg", "csv", "difflib", "heliograph.admin_api.app", "heliograph.admin_api.shapes", "heliograph.api.openapi",
-    "heliograph.api.reference_page", "heliograph.cli.commands.groups", "heliograph.console.app",
+    "heliograph.reference.page", "heliograph.cli.commands.groups", "heliograph.console.app",
     "heliograph.console.pages", "heliograph.console.render", "heliograph.simulator", "html", "http.cookies",
     "importlib.resources", "jinja2", "markupsafe", "opentelemetry", "rich", "statistics", "zipfile",
 }  # fmt: skip

@@ -1,8 +1,10 @@
 """The ASGI application of the admin API."""
 
+import asyncio
 import traceback
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -10,13 +12,19 @@ import msgspec
 from heliograph.admin_api import PATH
 from heliograph.admin_api.checks import respond_json
 from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
-from heliograph.admin_api.openapi import document
+from heliograph.admin_api.openapi import BASE, SECRET, document
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.admin_api.operations import operations
 from heliograph.admin_api.request import AdminServices, decode, unknown_name
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body
+from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body, respond
+
+if TYPE_CHECKING:
+    from heliograph.reference.page import Page
+
+DOCUMENT_PATH = f"{PATH}/openapi.json"
+PAGE_PATH = f"{PATH}/docs"
 
 _encode = msgspec.json.encode
 
@@ -34,8 +42,28 @@ class AdminApi:
         """The OpenAPI document. Built on the first request for it: that takes as long as hundreds of other requests."""
         return _encode(document(self._operations))
 
+    @cached_property
+    def _page(self) -> "Page":
+        from heliograph.reference.page import Credential, Look, render
+
+        look = Look(
+            BASE,
+            ((DOCUMENT_PATH, "programs"),),
+            (Credential("token", "Admin token", SECRET),),
+            {"token": "token"},
+            "Bearer",
+            "a thing that you remove is gone.",
+        )
+        return render(document(self._operations), look)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = []
+        if scope["path"].rstrip("/") == PAGE_PATH and scope["method"] in ("GET", "HEAD"):
+            page = await asyncio.to_thread(lambda: self._page)
+            body = page.html.encode()
+            own = [(b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
+            await respond(scope, send, 200, [*page.headers, *own], body)
+            return
         try:
             status, body = await self._answer(scope, receive)
         except ClientGone:
@@ -54,7 +82,7 @@ class AdminApi:
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         path = scope["path"].rstrip("/")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        if path == f"{PATH}/openapi.json":
+        if path == DOCUMENT_PATH:
             if method != "GET":
                 raise NotAllowed(["GET"])
             return 200, self._document

@@ -75,6 +75,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
             )
         )
         query.append(QueryParameter("cursor", _CURSOR, {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}))
+    keys = [(name, resource.field(alias or name)) for name, alias in operation.path_parameters]
     fields = resource.fields_of(operation)
     faults = [INVALID] if fields else []
     faults += [NOT_FOUND] if operation.in_path or operation.is_found or refers(fields) else []
@@ -92,9 +93,8 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         operation.octets,
         scopes={each.name: each.scope for each in operation.reads if each.scope is not None},
         may_be_bare=operation.may_be_bare,
-        in_path=tuple(
-            _path_parameter(name, resource.field(alias or name)) for name, alias in operation.path_parameters
-        ),
+        # A key is a text whatever its field is: no thing has a key of another form, so that the answer is 404.
+        in_path=tuple(QueryParameter(name, key.meaning, required=True, example=_example(key)) for name, key in keys),
         things=resource.plural,
         subject=f"{resource.summary}.",
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
@@ -246,18 +246,14 @@ def _parameter(field: Field) -> QueryParameter:
             schema = {"type": "integer", "minimum": field.type.least, "maximum": field.type.most}
         case Text(pattern=pattern) if pattern:
             schema["pattern"] = f"^({pattern})?$"
-    return QueryParameter(field.name, field.meaning, schema, field.default is REQUIRED)
+    is_required = field.default is REQUIRED
+    return QueryParameter(field.name, field.meaning, schema, is_required, _example(field) if is_required else "")
 
 
-def _path_parameter(name: str, field: Field) -> QueryParameter:
-    """Returns the parameter of a key. It is a text whatever its field is: no thing has a key of another form, so that
-    the answer is 404.
-    """
+def _example(field: Field) -> str:
     if isinstance(field.type, Reference):
-        example = "acme" if field.type.to == "account" else "op1"
-    else:
-        example = field.example or "1"
-    return QueryParameter(name, field.meaning, required=True, example=example)
+        return "acme" if field.type.to == "account" else "op1"
+    return field.example or "1"
 
 
 def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct]:

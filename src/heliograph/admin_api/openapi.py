@@ -1,9 +1,12 @@
 """The OpenAPI 3.1 document of the admin API, generated from the operations and the types that they read and answer."""
 
+import json
 import re
+import shlex
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -25,7 +28,7 @@ from heliograph.domain.error import (
     UNAVAILABLE,
     Entry,
 )
-from heliograph.reference.schema_example import example_of
+from heliograph.reference.document import example_of
 
 _REF = "#/components/schemas/{name}"
 _SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
@@ -33,6 +36,9 @@ _SUFFIXED = re.compile(rb"\b([A-Z][A-Za-z]+)Shape\b")
 
 _EVERYWHERE = (MALFORMED, INVALID, UNAUTHENTICATED, FORBIDDEN, TOO_EARLY, INTERNAL, UNAVAILABLE)
 _WITH_A_BODY = (MISSING, TOO_LARGE, MEDIA_TYPE)
+
+BASE = "https://sms.example.com"
+SECRET = "$TOKEN"  # noqa: S105 - it stands for a token in examples
 
 _INTRODUCTION = """\
 Administration over HTTP, for programs. Each request carries an admin token (`Authorization: Bearer hat_...`), made \
@@ -69,6 +75,17 @@ def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
                 }
             },
         },
+        "x-errors": [
+            {
+                "Status": each.code,
+                "HTTP": each.http,
+                "title": each.title,
+                "when": each.when,
+                "retry": each.retry,
+                "example": {"Status": each.code, "Message": each.when},
+            }
+            for each in CATALOGUE
+        ],
         "tags": [{"name": name, "description": subject} for name, subject in _subjects(operations).items()],
     }
 
@@ -107,7 +124,27 @@ def _operation(operation: AdminOperation, schemas: dict[str, Any]) -> dict[str, 
             "required": not operation.may_be_bare,
             "content": _content(operation.reads, schemas, whole=False),
         }
+    found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": _command(operation, found)}]
     return found
+
+
+def _command(operation: AdminOperation, documented: dict[str, Any]) -> str:
+    """Returns a command with curl that calls the operation with its required parameters and its example body."""
+    path, query = operation.path, {}
+    for each in operation.in_path:
+        path = path.replace(f"{{{each.name}}}", quote(each.example, safe=""))
+    for each in operation.query:
+        if each.required:
+            query[each.name] = each.example
+    url = f"{BASE}{ROOT}{path}" + (f"?{urlencode(query)}" if query else "")
+    lines = [f'curl -H "Authorization: Bearer {SECRET}"']
+    usual = "GET" if operation.reads is None else "POST"
+    if operation.method != usual:
+        lines[0] += f" -X {operation.method}"
+    if operation.reads is not None:
+        body = json.dumps(documented["requestBody"]["content"]["application/json"]["example"], ensure_ascii=False)
+        lines += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(body)}"]
+    return " \\\n     ".join([*lines, shlex.quote(url)])
 
 
 def _content(kind: type, schemas: dict[str, Any], *, whole: bool) -> dict[str, Any]:

@@ -15,6 +15,9 @@ Administration over HTTP, for programs: accounts, keys, credit, connectors, rout
 the audit log. It mirrors the [commands](cli.md) and does what the [console](console.md) does. Its OpenAPI 3.1
 document is served at `/admin/openapi.json`.
 
+A running gateway shows this reference as a page at `/admin/docs`. The page has an example for curl of each operation, a
+search, and forms that call the gateway with your token. Copied examples have the gateway's address and your token.
+
 Make a token with the scopes that the program needs; it is shown once, and only its digest is kept:
 
 ```

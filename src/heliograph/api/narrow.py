@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from heliograph.api import shapes
 from heliograph.api.fields import MEDIA_TYPES, Schema
-from heliograph.api.openapi import json_paths
 from heliograph.domain.limits.defaults import LIST_LIMIT
 from heliograph.domain.message.state import KIND_NAMES
 from heliograph.domain.numbers.phone import MAX_DIGITS, MIN_DIGITS
+from heliograph.reference.document import json_paths
 
 _JSON: Final = MEDIA_TYPES[0]
 

@@ -17,7 +17,7 @@ from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry, Fault
 from heliograph.domain.message.receipt import MAX_CODE_CHARS
 from heliograph.domain.numbers import phone
-from heliograph.reference.schema_example import example_of
+from heliograph.reference.document import example_of
 
 JSON, FORM = fields.MEDIA_TYPES
 
@@ -50,7 +50,7 @@ FAULTS: dict[Entry, Fault] = {
     )
 }
 
-_SCHEMES = {1: "apiKey", 2: "password"}
+SCHEMES = {1: "apiKey", 2: "password"}
 """The security scheme of each API version."""
 
 _BODIES: tuple[tuple[str, tuple[Field, ...], int], ...] = (
@@ -139,6 +139,7 @@ def document(terms: Terms) -> dict[str, Any]:
         },
         "x-errors": [
             {"Status": each.code, "HTTP": each.http, "title": each.title, "when": each.when, "retry": each.retry}
+            | {"example": FAULTS[each].body()}
             for each in CATALOGUE
         ],
     }
@@ -165,23 +166,14 @@ def _own_doors(terms: Terms) -> Section:
         paths,
         schemas,
         {
-            _SCHEMES[1]: basic | {"description": "v1: user name and API key, in UTF-8."},
-            _SCHEMES[2]: basic | {"description": "v2: user name and password, in UTF-8."},
+            SCHEMES[1]: basic | {"description": "v1: user name and API key, in UTF-8."},
+            SCHEMES[2]: basic | {"description": "v2: user name and password, in UTF-8."},
         },
     )
 
 
 SECTIONS: list[Callable[[Terms], Section]] = [_own_doors]
 """Makers of the document's sections. A door in another style than ours adds its own maker."""
-
-
-def json_paths(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns the paths that answer in JSON. Clients are generated for these only."""
-    return {
-        path: methods
-        for path, methods in document["paths"].items()
-        if all(JSON in each["responses"].get("200", {}).get("content", {}) for each in methods.values())
-    }
 
 
 _HEADERS: dict[str, Any] = {
@@ -245,7 +237,7 @@ def _operation(operation: CustomerOperation, terms: Terms, schemas: dict[str, Sc
         "tags": [operation.tag],
         "summary": operation.summary,
         "description": operation.meaning,
-        "security": [{_SCHEMES[operation.version]: []}] if operation.version else [],
+        "security": [{SCHEMES[operation.version]: []}] if operation.version else [],
     }
     parameters = [_path_parameter(operation)] if "{" in operation.path else []
     parameters.append(_ref("parameters", "RequestId"))

@@ -5,7 +5,7 @@ for its search and its forms.
 import asyncio
 import hashlib
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,9 @@ from heliograph.api import answer
 from heliograph.api.fields import Terms
 from heliograph.http.asgi import Receive, Scope, Send, respond
 from heliograph.http.reply import Reply
+
+if TYPE_CHECKING:
+    from heliograph.reference.page import Page
 
 DOCUMENT_PATH = "/openapi.json"
 NARROW_PATH = "/openapi-3.0.json"
@@ -98,12 +101,27 @@ def _narrow(terms: Terms) -> Document:
 
 
 def _page(terms: Terms) -> Document:
-    from heliograph.api import openapi, reference_page
+    from heliograph.api import openapi
 
-    page = reference_page.render(openapi.document(terms))
-    return _content(
-        page.html.encode(),
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"content-security-policy", page.policy.encode()),
-        (b"referrer-policy", b"no-referrer"),
+    page = render_page(openapi.document(terms))
+    return _content(page.html.encode(), *page.headers)
+
+
+def render_page(document: dict[str, Any]) -> "Page":
+    from heliograph.api import openapi
+    from heliograph.reference.page import Credential, Look, render
+
+    look = Look(
+        openapi.BASE,
+        ((DOCUMENT_PATH, "programs"), (NARROW_PATH, "generators of clients")),
+        (
+            Credential("user", "User name", openapi.USER, is_secret=False),
+            Credential("key", "API key, for v1", openapi.SECRETS[1]),
+            Credential("password", "Password, for v2", openapi.SECRETS[2]),
+        ),
+        {openapi.SCHEMES[1]: "key", openapi.SCHEMES[2]: "password"},
+        "Basic",
+        "a message that you send is sent, and charged.",
+        {"receipt": "dlr-url", "inbound": "inbound_url"},
     )
+    return render(document, look)

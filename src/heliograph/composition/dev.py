@@ -270,7 +270,7 @@ Heliograph is ready, with a simulated operator.
 
   Console    {url}/console      sign in as {USER_NAME} with {USER_PASSWORD}
   API        {url}/api/v1  and  {url}/api/v2
-  Reference  {url}/docs
+  Reference  {url}/docs  and  {url}/admin/docs
   Health     {url}/health/ready
   SMPP       {smpp}      bind as {DEMO_NAME} with {DEMO_SMPP_PASSWORD}
   Receipts   {url}{BOARD_PATH}   (what your callback URL would have got)

@@ -672,6 +672,18 @@ async def test_the_document_is_served_to_everybody_and_tells_every_operation(hou
     assert len(names) == len(set(names))
 
 
+async def test_the_page_shows_every_operation_and_runs_only_its_own_script(house: AdminHouse) -> None:
+    answered = await call_asgi(house.api, "GET", "/admin/docs")
+    assert answered.status == 200
+    headers = dict(answered.headers)
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["content-security-policy"]
+    page = answered.body.decode()
+    for operation in OPERATIONS:
+        assert f'<section aria-labelledby="{operation.id}">' in page
+        assert f'data-method="{operation.method}" data-path="{ROOT + operation.path}" data-secret="token"' in page
+
+
 def test_every_reference_of_the_document_leads_somewhere() -> None:
     found = document(OPERATIONS)
 

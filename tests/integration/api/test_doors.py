@@ -12,7 +12,7 @@ from heliograph.api.door import Handler
 from heliograph.api.fields import Terms
 from heliograph.api.narrow import narrowed
 from heliograph.api.openapi import Section, document
-from heliograph.api.reference_page import render
+from heliograph.api.reference import render_page
 from heliograph.app.facts import Accept
 from heliograph.app.sending.authenticate import ClientCredentials
 from heliograph.app.sending.fields import Fields
@@ -86,4 +86,4 @@ def test_its_section_is_in_the_document_and_not_for_generators(monkeypatch: pyte
     assert whole["paths"]["/cgi-bin/sendsms"]["get"] == operation
     assert whole["tags"][-1]["name"] == "plain"
     assert "/cgi-bin/sendsms" not in narrowed(whole)["paths"]
-    assert "Send or schedule" in render(whole).html
+    assert "Send or schedule" in render_page(whole).html

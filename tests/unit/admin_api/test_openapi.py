@@ -9,7 +9,7 @@ import pytest
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operations import operations
 from heliograph.composition.connectors import KINDS
-from heliograph.reference.schema_example import PLACEHOLDER
+from heliograph.reference.document import PLACEHOLDER
 
 API: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(document(operations(KINDS))))
 OPERATIONS = [(f"{method} {path}", each) for path, methods in API["paths"].items() for method, each in methods.items()]

@@ -162,10 +162,11 @@ function target(form) {
   return query.size ? `${path}?${query}` : path;
 }
 
-function authorization(path) {
-  const secret = one(path.startsWith("/api/v2") ? "#password" : "#key").value;
-  const octets = new TextEncoder().encode(`${one("#user").value}:${secret}`);
-  return `Basic ${btoa(String.fromCharCode(...octets))}`;
+function authorization(id) {
+  const { scheme } = credentials.dataset;
+  if (scheme === "Bearer") return `Bearer ${one(`#${id}`).value}`;
+  const octets = new TextEncoder().encode(`${one("#user").value}:${one(`#${id}`).value}`);
+  return `${scheme} ${btoa(String.fromCharCode(...octets))}`;
 }
 
 // A reference of its own for each call: a second request with another text under the same one is refused.
@@ -178,7 +179,7 @@ function renew(body) {
 async function attempt(form) {
   const method = form.dataset.method;
   const headers = {};
-  if ("signed" in form.dataset) headers.Authorization = authorization(form.dataset.path);
+  if (form.dataset.secret) headers.Authorization = authorization(form.dataset.secret);
   const body = one("textarea", form)?.value;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const shown = one(".trial-answer", form);

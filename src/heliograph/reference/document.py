@@ -1,9 +1,11 @@
-"""Instances of JSON Schemas, made of the examples in them."""
+"""OpenAPI documents: their operations in JSON, and instances of their schemas."""
 
 from collections.abc import Mapping
 from typing import Any
 
 Schema = Mapping[str, Any]
+
+JSON = "application/json"
 
 PLACEHOLDER = "TEXT"
 
@@ -43,3 +45,18 @@ def _names(schema: Schema) -> list[str]:
     """Returns the required fields; if there are none, a few others, preferably with an example."""
     shown = [name for name, each in schema["properties"].items() if each.get("examples", [""]) != [""]]
     return schema.get("required") or (shown or [*schema["properties"]])[:FEW]
+
+
+def json_paths(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns the paths that answer in JSON. Clients are generated for these only."""
+    return {
+        path: methods
+        for path, methods in document["paths"].items()
+        if all(JSON in success_of(each).get("content", {}) for each in methods.values())
+    }
+
+
+def success_of(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the answer of success."""
+    found: dict[str, Any] = next(each for status, each in operation["responses"].items() if status.startswith("2"))
+    return found
