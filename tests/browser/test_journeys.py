@@ -218,7 +218,7 @@ def test_a_scheduled_message_is_moved_and_cancelled(opened: Opener) -> None:
     send_one(operator, "491701234568", "Later", receipt=False, time=f"{later:%Y-%m-%dT%H:%M}")
     page = operator.go("/messages?status=scheduled")
     operator.follow(page.get_by_role("link", name="491701234568"))
-    page.get_by_label("New time").fill(f"{latest:%Y-%m-%dT%H:%M}")
+    page.get_by_label("New time (UTC)").fill(f"{latest:%Y-%m-%dT%H:%M}")
     operator.follow(page.get_by_role("button", name="Reschedule"))
     expect(page.get_by_role("status")).to_have_text("The message has a new time.")
     expect(page.locator(".facts").first).to_contain_text(f"{latest:%Y-%m-%d %H:%M}:00")
@@ -564,6 +564,25 @@ def test_a_field_for_a_time_shows_that_it_has_the_focus(opened: Opener) -> None:
     assert field.evaluate("field => [field.matches(':focus-within'), getComputedStyle(field).outlineStyle]") == [
         True, "solid",
     ]  # fmt: skip
+
+
+@pytest.mark.extended
+def test_a_chart_shows_a_single_value(opened: Opener) -> None:
+    operator = opened()
+    send_one(operator, "491701234590", "A single one", receipt=False)
+    page = operator.go("/reports?range=24h")
+    figure = page.locator("figure", has=page.get_by_role("heading", name="Delivery share", exact=True))
+    painted = """canvas => {
+        const green = document.createElement("canvas").getContext("2d");
+        green.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--good");
+        green.fillRect(0, 0, 1, 1);
+        const wanted = green.getImageData(0, 0, 1, 1).data.join();
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) found += data.slice(at, at + 4).join() === wanted;
+        return found;
+    }"""
+    assert figure.locator("canvas").evaluate(painted) > 10
 
 
 @pytest.mark.extended

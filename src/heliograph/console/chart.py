@@ -13,6 +13,8 @@ def spark(values: Sequence[float], label: str) -> str:
 
     `label` describes the figures for screen readers, for example "Accepted: 12.0 a second now".
     """
+    if len(values) == 1:
+        values = [*values, *values]  # a level line
     most = max(max(values, default=0), 1)
     step = WIDTH / max(1, len(values) - 1)
     points = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from heliograph import __version__
 from heliograph.app.resources.prices import format_since
@@ -16,6 +16,9 @@ from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
+
+_CODE = re.compile(r"`([^`]*)`")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 ASSETS = {
     "console.css": "text/css; charset=utf-8",
@@ -73,9 +76,23 @@ def rate(number: float) -> str:
     return f"{number:,.1f}" if 0 < number < 10 else f"{number:,.0f}"
 
 
-def sentence(text: str) -> str:
-    """Returns a help text with a capital at its beginning, without backticks."""
-    return text[:1].upper() + text[1:].replace("`", "")
+def prose(text: str) -> Markup:
+    """Returns a text with code for each part in backticks, and a time element for each moment in UTC, such as
+    `2027-01-15T08:00:00Z`."""
+
+    def time(found: re.Match[str]) -> str:
+        try:
+            return moment(parse_utc(found[0]))
+        except ValueError:
+            return found[0]  # such as the 30th of February
+
+    marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
+    return Markup(_MOMENT.sub(time, marked))  # noqa: S704 - escaped
+
+
+def sentence(text: str) -> Markup:
+    """Returns a help text with a capital at its beginning, and code for each part in backticks."""
+    return prose(text[:1].upper() + text[1:])
 
 
 def event_name(name: str) -> str:
@@ -114,6 +131,7 @@ class Renderer:
             "counted": counted,
             "rate": rate,
             "id": message_id,
+            "prose": prose,
             "sentence": sentence,
             "event": event_name,
         }

@@ -11,6 +11,7 @@ import pytest
 
 from heliograph.app.admin.sign_in import IDLE_MS
 from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
+from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.app.resources import accounts, users
 from heliograph.console.pages import PAGES
@@ -199,7 +200,7 @@ async def test_no_page_has_script_or_style_of_its_own_or_of_others(house: AdminH
             text = (await ada.get(path_of(page.path))).text
             assert not re.search(r"<script(?! src=\"/console/)", text), page.path
             assert not re.search(r"\s(style|on\w+)=", re.sub(r">[^<]*<", "><", text)), page.path
-            assert not re.search(r"(src|href|action)=\"(?!/console|#)", text), page.path
+            assert not re.search(r"(src|href|action)=\"(?!/console|/docs\"|/admin/docs\"|#)", text), page.path
 
 
 async def test_what_others_wrote_is_shown_and_does_nothing(house: AdminHouse, ada: Browser) -> None:
@@ -228,18 +229,44 @@ async def test_what_others_wrote_is_shown_and_does_nothing(house: AdminHouse, ad
 # --- pages
 
 
-async def test_the_overview_says_what_needs_attention(house: AdminHouse, ada: Browser) -> None:
+async def test_the_overview_says_what_needs_attention(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = house.gateway.store
-    await store.network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
     await owed(house)
+    monkeypatch.setattr(STATE, "bound", 0)
+    monkeypatch.setattr(STATE.binds[0], "last_error", "connection refused")
+    monkeypatch.setattr(STATE.binds[0], "last_error_at", 1_800_000_000_000)
+    assert "operator is down: see why, and test it." in text_of(await ada.get("/"))
+    assert "Needs attention" in text_of(await ada.get("/live", x_piece="1"))
+    monkeypatch.undo()
+    await store.network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
     text = text_of(await ada.get("/"))
-    assert "second is down: see why, and test it." in text
-    assert text.count("It is being started.") == 1, "the table says that"
+    assert "second connecting It is being started." in text
+    assert "second is down" not in text
     assert "operator up It is bound. 2 / 10 3" in text
     assert "Callbacks pending 1" in text
-    assert "Needs attention" in text_of(await ada.get("/live", x_piece="1"))
     house.services.healthy = lambda: False
     assert "The store does not take what is written" in text_of(await ada.get("/"))
+
+
+async def test_a_new_connector_is_connecting_until_it_has_a_state(house: AdminHouse, ada: Browser) -> None:
+    network = house.gateway.store.network
+    added = await network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
+    page = await ada.get("/connectors/second")
+    assert '<span class="badge neutral">connecting</span>' in page.text
+    assert 'data-refresh="/console/connectors/second/live"' in page.text
+    assert "data-settled" not in page.text.replace("[data-settled]", "")
+    piece = await ada.get("/connectors/second/live", "part=badge", x_piece="1")
+    assert "connecting" in piece.text
+    assert "data-settled" not in piece.text
+    report = ConnectorState(connector="second", summary="It is bound.", bound=1)
+    await network.save_link_states([ConnectorReport(added.id, 1, report, house.gateway.clock.now())])
+    piece = await ada.get("/connectors/second/live", "part=badge", x_piece="1")
+    assert "<span data-settled>" in piece.text
+    assert text_of(piece).strip() == "up"
+    assert "It is bound." in text_of(await ada.get("/connectors/second/live", x_piece="1"))
+    assert (await ada.get("/connectors/nobody/live")).status == 404
 
 
 async def test_an_operator_that_answers_nothing_needs_attention(
@@ -330,6 +357,7 @@ async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada
     page = await ada.follow(await ada.post(f"{path}/reschedule", {"time": "2027-03-01T09:30"}))
     assert "The message has a new time." in page.text
     assert "2027-03-01 09:30:00" in page.text
+    assert 'for <time datetime="2027-03-01T09:30:00Z">' in page.text
     page = await ada.follow(await ada.post(f"{path}/cancel"))
     assert "cancelled and refunded" in page.text
     assert "Not sent yet" not in page.text

@@ -25,7 +25,18 @@ def test_times_say_for_machines_too_when_it_was() -> None:
 
 def test_events_are_words() -> None:
     assert [render.event_name(name) for name in ("NoAnswer", "Accepted")] == ["No answer", "Accepted"]
-    assert render.sentence("IANA time zone, `default` too") == "IANA time zone, default too"
+    assert render.sentence("IANA time zone, `default` too") == "IANA time zone, <code>default</code> too"
+
+
+def test_a_single_value_is_a_level_line() -> None:
+    assert 'points="0.0,2.0 300.0,2.0"' in chart.spark([5], "Accepted")
+
+
+def test_prose_has_code_and_moments_and_nothing_else() -> None:
+    assert render.prose("Run `a <b>`, <b>") == "Run <code>a &lt;b&gt;</code>, &lt;b&gt;"
+    time = '<time datetime="2027-01-15T08:00:00Z">2027-01-15 08:00:00</time>'
+    assert render.prose("next at 2027-01-15T08:00:00Z") == f"next at {time}"
+    assert render.prose("2027-02-30T08:00:00Z") == "2027-02-30T08:00:00Z"
 
 
 @pytest.mark.parametrize("values", [[], [0], [0, 0, 0], [1, 5, 2], [10**9] * 300])

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from heliograph.app.configuration import DRAIN, OFF, ON, Connector
 from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
+from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
 from heliograph.app.resources import connectors, routes
 from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.app.text_values import written
-from heliograph.console.pages.overview import lines_of
+from heliograph.console.pages.overview import ConnectorLine, lines_of
 from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
@@ -93,25 +94,50 @@ async def show(
     request: PageRequest, problem: FormProblem | None = None, steps: list[dict[str, Any]] | None = None
 ) -> PageResponse:
     name = request.path["name"]
-    state = next((state for connector, state in request.desk.carrier_states() if connector.name == name), None)
+    state = _state(request, name)
     shown: dict[str, Any] = {"connector": None}
     try:
         shown = await _connector(request, await connectors.connector_of(request.desk, name), problem)
     except NoSuch:
         if state is None:
             raise
-    lines = await lines_of(request, await request.desk.backlog())
     return request.page(
         "connector.html",
         status=200 if problem is None else 400,
         name=name,
-        line=next((line for line in lines if line.name == name), None),
+        line=await _line(request, name),
         figures=await connector_figures(request, name),
         state=state,
         problem=problem,
         steps=steps,
         **shown,
     )
+
+
+async def live(request: PageRequest) -> PageResponse:
+    """The badge (`part=badge`) or the binds, for a page that fetches them anew while the connector is started."""
+    name = request.path["name"]
+    line = await _line(request, name)
+    if line is None:
+        raise NoSuch("connector", name)
+    found = next((each for each in await connectors.all_connectors(request.desk) if each.name == name), None)
+    reports = await request.desk.store.network.link_states()
+    return request.page(
+        "connector_live.html",
+        part=request.query.get("part", ""),
+        line=line,
+        state=_state(request, name),
+        nodes=[each for each in reports if found is not None and each.connector == found.id],
+    )
+
+
+def _state(request: PageRequest, name: str) -> CarrierState | None:
+    return next((state for connector, state in request.desk.carrier_states() if connector.name == name), None)
+
+
+async def _line(request: PageRequest, name: str) -> ConnectorLine | None:
+    lines = await lines_of(request, await request.desk.backlog())
+    return next((line for line in lines if line.name == name), None)
 
 
 async def _connector(request: PageRequest, found: Connector, problem: FormProblem | None) -> dict[str, Any]:
@@ -221,6 +247,7 @@ PAGES = (
     PageRoute("GET", "/connectors-new", Scope.WRITE_CONNECTORS, new),
     PageRoute("POST", "/connectors-new", Scope.WRITE_CONNECTORS, create),
     PageRoute("GET", "/connectors/{name}", Scope.READ_CONNECTORS, show),
+    PageRoute("GET", "/connectors/{name}/live", Scope.READ_CONNECTORS, live),
     PageRoute("POST", "/connectors/{name}/settings", Scope.WRITE_CONNECTORS, settings),
     PageRoute("POST", "/connectors/{name}/state", Scope.OPERATE_CONNECTORS, set_state),
     PageRoute("POST", "/connectors/{name}/test", Scope.OPERATE_CONNECTORS, test),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
 from heliograph.app.records import Scope, Search
@@ -21,6 +22,7 @@ from heliograph.console.request import (
     minute_of,
     problem_of,
 )
+from heliograph.domain.calendar import format_local
 from heliograph.domain.display import counted
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import in_words
@@ -233,8 +235,9 @@ async def cancel(request: PageRequest) -> PageResponse:
 
 
 async def reschedule(request: PageRequest) -> PageResponse:
-    text = request.form.get("time", "").replace("T", " ")
-    time = text if text.count(":") == 2 else f"{text}:00"
+    at = minute_of(request.form.get("time", ""), "time")
+    view = await messages.look(request.desk, request.path["id"])
+    time = "" if at is None else format_local(at, ZoneInfo(view.account.timezone))
     await messages.reschedule(request.desk, request.path["id"], time)
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from heliograph.app.configuration import OFF, ON, Connector
+from heliograph.app.configuration import DRAIN, OFF, ON, Connector
 from heliograph.app.ports import CarrierState
+from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import COUNTED, BacklogCounts, Scope
 from heliograph.app.resources import guard
 from heliograph.app.resources.callbacks import failing_hosts
@@ -22,6 +23,9 @@ SERIES = (
     ("delivered", "Delivered", "Messages that arrived"),
     ("failed", "Not delivered", "Messages that ended otherwise"),
 )
+
+TROUBLED = ("down", "silent")
+"""Conditions of a connector that need attention."""
 
 OLD_MS = 60_000
 """Messages that have waited for so long are worth a look. Milliseconds."""
@@ -44,9 +48,8 @@ class ConnectorLine:
     """A connector on the overview."""
 
     name: str
-    up: bool
-    silent: bool
-    """On some bind the operator answers nothing."""
+    condition: str
+    """`up`, `silent` (on some bind the operator answers nothing), `connecting` (no bind has failed yet) or `down`."""
     state: str
     """The state that the connector is set to, such as `on`."""
     summary: str
@@ -58,6 +61,10 @@ class ConnectorLine:
     deferred: int
     national: int
     """Messages from national numbers without a known country."""
+
+    @property
+    def badge(self) -> str:
+        return {OFF: "paused", DRAIN: "draining"}.get(self.state, self.condition)
 
 
 async def overview(request: PageRequest) -> PageResponse:
@@ -97,27 +104,35 @@ async def _values(request: PageRequest) -> dict[str, Any]:
 async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[ConnectorLine]:
     """Returns a line for each connector, first the connectors that are down or silent."""
     waiting = request.services.waiting()
-    live = {connector.id: (connector, state) for connector, state in request.desk.carrier_states()}
+    here = {connector.id: (connector, state) for connector, state in request.desk.carrier_states()}
+    reports = await request.desk.store.network.link_states()
+    live: dict[int, CarrierState] = {
+        each.connector: each.state for each in reports if request.now - each.at <= FRESH_MS
+    }
+    live |= {number: state for number, (_, state) in here.items()}
     known = {connector.id: connector for connector in await all_connectors(request.desk)}
-    connectors = known | {number: connector for number, (connector, _) in live.items() if number not in known}
+    connectors = known | {number: connector for number, (connector, _) in here.items() if number not in known}
     lines = [
         _connector_line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
         for number, connector in connectors.items()
     ]
-    return sorted(lines, key=lambda line: ((line.up and not line.silent) or line.state == OFF, line.name))
+    return sorted(lines, key=lambda line: (line.condition not in TROUBLED or line.state == OFF, line.name))
 
 
 def _connector_line(
     connector: Connector,
-    live: tuple[Connector, CarrierState] | None,
+    live: CarrierState | None,
     waiting: tuple[int, int | None],
     deferred: int,
 ) -> ConnectorLine:
-    state = CarrierState(summary="It is being started.") if live is None else live[1]
+    state = CarrierState(summary="It is being started.") if live is None else live
+    if state.bound:
+        condition = "silent" if state.silent else "up"
+    else:
+        condition = "down" if any(bind.last_error for bind in state.binds) else "connecting"
     return ConnectorLine(
         connector.name,
-        connector.enabled and state.bound > 0,
-        connector.enabled and state.silent > 0,
+        condition,
         connector.state,
         state.summary if connector.enabled else "It is paused.",
         state.in_flight,
@@ -135,11 +150,11 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
         found.append(("The store does not take what is written: requests are refused. Look at the disk.", ""))
     found += [
         (
-            f"{line.name} {'answers nothing' if line.up else 'is down'}: see why, and test it.",
+            f"{line.name} {'answers nothing' if line.condition == 'silent' else 'is down'}: see why, and test it.",
             link(f"/connectors/{line.name}"),
         )
         for line in lines
-        if line.state != OFF and (line.silent or not line.up)
+        if line.state != OFF and line.condition in TROUBLED
     ]
     found += [
         (
@@ -147,7 +162,10 @@ def worries(request: PageRequest, backlog: BacklogCounts, lines: list[ConnectorL
             link(f"/connectors/{line.name}"),
         )
         for line in lines
-        if line.state == ON and line.up and line.oldest is not None and request.now - line.oldest > OLD_MS
+        if line.state == ON
+        and line.condition == "up"
+        and line.oldest is not None
+        and request.now - line.oldest > OLD_MS
     ]
     found += [
         (
