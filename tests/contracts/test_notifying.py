@@ -52,6 +52,21 @@ async def test_a_callback_is_claimed_when_it_is_due(store: Store, given: Given, 
     assert (owed.attempts, owed.body, owed.first) == (1, b"id=1", START + 1)
 
 
+async def test_the_cause_of_the_last_try_stays(store: Store, given: Given, account: Account) -> None:
+    message = await ended(given, account)
+    await store.commits.record(retry(message))
+    await store.commits.record(retry(message, START + 20, problem=""))
+    ((view,),) = [await store.notices.owed(10)]
+    assert (view.due, view.problem) == (START + 20, "timed out")
+    last = retry(message, START + 30, attempts=2, problem="refused", claimed=True)
+    last.callbacks = done(message, CallbackEnd.FAILED, 2).callbacks
+    await store.commits.record(last)
+    ((view,),) = [await store.notices.ended(10)]
+    assert (view.attempts, view.problem) == (2, "refused")
+    assert await store.notices.owed(10) == []
+    assert await store.notices.next_due() is None
+
+
 async def test_nobody_else_gets_a_claimed_callback(store: Store, given: Given, account: Account) -> None:
     await store.commits.record(retry(await ended(given, account)))
     await store.notices.claim(10, START + 10, NODE)

@@ -263,8 +263,10 @@ class MemoryCommits(MemoryReading):
 
     def _retry(self, rows: Rows, retry: CallbackRetry) -> None:
         node = self._place.node if retry.claimed else None
+        before = rows.retries.get(retry.key)
+        problem = retry.problem or ("" if before is None else before.problem)
         rows.retries[retry.key] = RetryRow(
-            retry.due, retry.attempts, retry.body, retry.problem, retry.first, node, retry.parked
+            retry.due, retry.attempts, retry.body, problem, retry.first, node, retry.parked
         )
 
     async def recover(self, worker: int, node: int) -> Recovery:

@@ -346,7 +346,7 @@ class CallbackRetry:
 
     `body`: sent again octet for octet; empty before the first attempt.
 
-    `problem`: the last error, for people.
+    `problem`: the last error, for people. Empty: an earlier one stays.
 
     `first`: when the notice first became due.
 

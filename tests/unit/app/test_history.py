@@ -2,9 +2,13 @@
 
 import pytest
 
+from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import CallbackView, MessageHold, MessageRecord
+from heliograph.app.resources.explain import explain
 from heliograph.app.resources.history import history
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR, OF_SUSPENDED
+from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.store import SECOND, START
 from tests.support.use_case_fakes import Messages, SetClock
 
@@ -38,6 +42,29 @@ def test_customers_are_not_told_why_a_receiver_could_not_be_reached(problem: str
     assert told.detail == UNREACHED
     (shown,) = [event for event in history(record(problem)) if event.event == "CallbackOwed"]
     assert problem in shown.detail, "who looks after the gateway is told"
+
+
+@pytest.mark.parametrize("for_customer", [False, True])
+def test_the_last_cause_of_a_callback_that_failed_is_told(for_customer: bool) -> None:
+    found = record("connection refused")
+    assert found.callback is not None
+    found.callback.end, found.callback.attempts, found.callback.due = CallbackEnd.FAILED, 12, None
+    (told,) = [event for event in history(found, for_customer=for_customer) if event.event == "Callback"]
+    cause = "the receiver could not be reached" if for_customer else "connection refused"
+    assert told.detail == f"failed after 12 attempts, last cause: {cause}"
+
+
+def test_a_message_that_expired_while_held_says_so() -> None:
+    message = Messages(SetClock())()
+    hold, final = MessageHold(START, None, "49170"), (Delivery.EXPIRED, "", START + SECOND)
+    expired = MessageRecord(message, [], [], [], final, [], None, None, holds=[hold])
+    (held,) = [each.detail for each in history(expired) if each.event == "Held"]
+    assert held == "by the pumping guard, with the account's messages to 49170, until its validity ended"
+    (held,) = [each.detail for each in history(expired, for_customer=True) if each.event == "Held"]
+    assert held == "for review, until its validity ended"
+    message.state = State.FAILED
+    told = "It was not sent: its validity ended while it was held by the pumping guard. It was refunded."
+    assert explain(expired, {}, str) == told
 
 
 def test_holds_are_told_with_their_reason_to_administrators_alone() -> None:

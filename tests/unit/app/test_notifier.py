@@ -181,8 +181,11 @@ def test_every_other_answer_is_tried_again(desk: Desk, code: int) -> None:
 def test_when_time_is_up_it_is_given_up(desk: Desk) -> None:
     desk.notifier.resume([owed(desk.message(), attempts=7, body=b"id=1", first=START - HOUR_MS)], rowed=True)
     desk.sender.end(desk.sender.jobs[0].key, 500)
-    (done,) = desk.commit().callbacks
+    facts = desk.commit()
+    (done,) = facts.callbacks
     assert (done.end, done.attempts, done.code) == (CallbackEnd.FAILED, 8, 500)
+    (kept,) = facts.callback_retries
+    assert (kept.key, kept.problem, kept.claimed) == (done.key, "HTTP 500", True)
 
 
 # --- receivers that are busy, senders that die
@@ -192,7 +195,14 @@ def test_a_busy_receiver_is_offered_it_again_without_counting_a_try(desk: Desk) 
     one = desk.in_the_air()
     desk.sender.end(one.key, 0, "too many wait", busy=True)
     (retry,) = desk.commit().callback_retries
-    assert (retry.attempts, retry.due) == (0, START + 3 * SECOND)
+    assert (retry.attempts, retry.due, retry.problem) == (0, START + 3 * SECOND, "too many wait")
+
+
+def test_a_busy_receiver_hides_no_cause_of_an_earlier_try(desk: Desk) -> None:
+    desk.notifier.resume([owed(desk.message(), attempts=2, body=b"id=1")], rowed=True)
+    desk.sender.end(desk.sender.jobs[0].key, 0, "it failed too often", busy=True)
+    (retry,) = desk.commit().callback_retries
+    assert (retry.attempts, retry.problem) == (2, "")
 
 
 def test_a_receiver_that_has_no_room_yet_is_offered_it_when_it_will_have(desk: Desk) -> None:

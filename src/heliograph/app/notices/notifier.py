@@ -245,6 +245,8 @@ class Notifier:
                     self._later(notice, due, result.problem)
                     continue
                 end = CallbackEnd.FAILED
+                # Its row keeps the cause. It is claimed, because no further try follows.
+                self._later(notice, now, result.problem, claimed=True)
             callbacks.append(_done(notice, end, result.code, now))
         self._gathering.wake()
 
@@ -258,7 +260,8 @@ class Notifier:
         self._gathering.wake()
 
     def _put_off(self, notice: Notice, problem: str, now: int, room: float = 0.0) -> None:
-        """Puts off a notice that was not tried, or perhaps not tried, for `room` seconds or a short pause."""
+        """Puts off a notice that was not tried, or perhaps not tried, for `room` seconds or a short pause. `problem` is
+        the reason; if earlier tries failed, their row keeps the cause of the last one instead."""
         if room > 0:
             due = now + int(room * 1000)
         else:
@@ -268,7 +271,7 @@ class Notifier:
         if notice.attempts and due - notice.first > self._deliverers[notice.way].retry_ms:
             self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
         else:
-            self._later(notice, due, problem)
+            self._later(notice, due, "" if notice.attempts else problem)
 
     # --- inside
 
@@ -349,7 +352,7 @@ class Notifier:
         else:
             del self._held[notice.account]
 
-    def _later(self, notice: Notice, due: int, problem: str, *, parked: bool = False) -> None:
+    def _later(self, notice: Notice, due: int, problem: str, *, parked: bool = False, claimed: bool = False) -> None:
         retry = CallbackRetry(
             notice.account,
             notice.key,
@@ -358,7 +361,7 @@ class Notifier:
             notice.body,
             problem,
             notice.first,
-            False,
+            claimed,
             notice.way,
             parked,
         )

@@ -8,6 +8,7 @@ from heliograph.app.facts import NOT_SENT, CallbackEnd
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import CallbackView, MessageRecord
+from heliograph.app.resources.history import expired_while_held
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.limits.gate import Holder, holder_of
@@ -31,6 +32,12 @@ _HELD = {
     Holder.GUARD: "It is held: the pumping guard suspects fraud in the account's messages to such numbers. Release or "
     "refund them (`heliograph guard list`).",
     Holder.SUSPENDED: "It is held.",
+}
+_HELD_UNTIL_ITS_END = {
+    Holder.ADMINISTRATOR: "was held by an administrator",
+    Holder.GUARD: "was held by the pumping guard",
+    Holder.SUSPENDED: "was held, because its account was suspended",
+    None: "was held",
 }
 _SUSPENDED = (
     " Its account is suspended: it waits until the account is resumed (`heliograph account resume`), and is refunded "
@@ -85,7 +92,9 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
         name = connectors.get(refused.connector, "a removed connector")
         return f"The operator behind {name} refused it: {status_name(refused.status)}, {refused.status:#x}."
     if trace.final is not None and trace.final[0] is Delivery.EXPIRED:
-        return "It was not sent: its validity ended while it waited for its operator."
+        hold = next((each for each in trace.holds if expired_while_held(trace, each)), None)
+        where = "waited for its operator" if hold is None else _HELD_UNTIL_ITS_END[holder_of(hold.why)]
+        return f"It was not sent: its validity ended while it {where}."
     unfit = next((each for each in trace.submissions if each.status == NOT_SENT), None)
     if unfit is not None:
         name = connectors.get(unfit.connector, "a removed connector")

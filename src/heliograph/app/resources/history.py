@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from heliograph.app.facts import NOT_SENT, CallbackEnd, Submission
-from heliograph.app.records import MessageRecord
+from heliograph.app.records import MessageHold, MessageRecord
 from heliograph.domain.display import counted
 from heliograph.domain.limits.gate import Holder, holder_of
 from heliograph.domain.message.ids import time_of
@@ -95,10 +95,16 @@ def _holds(record: MessageRecord, *, for_customer: bool) -> list[Event]:
     events = []
     for hold in record.holds:
         why = "for review" if for_customer else _HOLDERS[holder_of(hold.why)].format(hold.why)
+        if expired_while_held(record, hold):
+            why += ", until its validity ended"
         events.append(Event(hold.began, "Held", None, why))
         if hold.ended is not None:
             events.append(Event(hold.ended, "Released", None, ""))
     return events
+
+
+def expired_while_held(record: MessageRecord, hold: MessageHold) -> bool:
+    return hold.ended is None and record.final is not None and record.final[0] is Delivery.EXPIRED
 
 
 def _submission(record: MessageRecord, name: Callable[[int], str], status_name: Callable[[int], str]) -> list[Event]:
@@ -180,15 +186,17 @@ def _callback(record: MessageRecord, *, for_customer: bool) -> list[Event]:
     callback = record.callback
     if callback is None:
         return []
+    problem = callback.problem
+    if for_customer and problem and not problem.startswith(ANSWERED):
+        problem = "the receiver could not be reached"
     if callback.end is not None:
         tries = counted(callback.attempts, "attempt")
         answer = f", last answer {callback.code}" if callback.code else ""
+        if callback.end is CallbackEnd.FAILED and problem and not answer:
+            answer = f", last cause: {problem}"
         return [Event(callback.at, "Callback", None, f"{_CALLBACK_ENDS[callback.end]} after {tries}{answer}")]
     if callback.due is None:
         return []
-    problem = callback.problem
-    if for_customer and not problem.startswith(ANSWERED):
-        problem = "the receiver could not be reached"
     failed = f"{counted(callback.attempts, 'try', 'tries')} failed ({problem}), " if callback.attempts else ""
     return [Event(callback.first, "CallbackOwed", None, f"{failed}next at {_utc(callback.due)}")]
 

@@ -74,7 +74,7 @@
           dash: line.dash ? [5, 4] : undefined,
           spanGaps: true,
           // a line needs two points: a value without another one is a dot
-          points: { show: (plot, index) => !line.bars && plot.data[index].filter(Number.isFinite).length === 1, size: 7 },
+          points: { fill: colour(line.tone), show: (plot, index) => !line.bars && plot.data[index].filter(Number.isFinite).length === 1, size: 7 },
           paths: line.bars ? uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
           value: (_, each) => (each === null || each === undefined ? "–" : told(each)),
         })),

@@ -729,7 +729,8 @@ BEGIN
         AS r (key, account, due, attempts, body, problem, "first", way, parked, node)
     ORDER BY r.key
     ON CONFLICT (key) DO UPDATE SET
-        due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
+        due = excluded.due, attempts = excluded.attempts, body = excluded.body,
+        problem = CASE excluded.problem WHEN '' THEN callback_retry.problem ELSE excluded.problem END,
         "first" = excluded."first", parked = excluded.parked, node = excluded.node;
 END $$;
 

@@ -93,7 +93,8 @@ _RETRY_CALLBACK = Insert(
     10,
     """
     ON CONFLICT (key) DO UPDATE SET
-        due = excluded.due, attempts = excluded.attempts, body = excluded.body, problem = excluded.problem,
+        due = excluded.due, attempts = excluded.attempts, body = excluded.body,
+        problem = CASE excluded.problem WHEN '' THEN callback_retry.problem ELSE excluded.problem END,
         "first" = excluded."first", parked = excluded.parked, node = excluded.node
     """,
 )
