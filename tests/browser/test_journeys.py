@@ -582,6 +582,7 @@ def test_a_chart_shows_a_single_value(opened: Opener) -> None:
         for (let at = 0; at < data.length; at += 4) found += data.slice(at, at + 4).join() === wanted;
         return found;
     }"""
+    eventually(lambda: page.reload() and figure.locator("canvas").count(), "the series are written", pause=0.5)
     assert figure.locator("canvas").evaluate(painted) > 10
 
 

@@ -337,10 +337,6 @@ def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[s
     }
 
 
-def _query_text(value: Any) -> str:
-    return "true" if value is True else str(value)
-
-
 def _call(operation: CustomerOperation) -> ShownCall:
     """Returns the request of the operation's samples."""
     parameter = _path_parameter(operation)
@@ -349,7 +345,11 @@ def _call(operation: CustomerOperation) -> ShownCall:
     return ShownCall(
         operation.method,
         BASE + operation.path.replace(f"{{{parameter['name']}}}", parameter["example"]),
-        {each.name: _query_text(each.example) for each in operation.query if each.name in shown},
+        {
+            each.name: "true" if each.example is True else str(each.example)
+            for each in operation.query
+            if each.name in shown
+        },
         USER if operation.version else "",
         SECRETS.get(operation.version, ""),
         body=examples[0],
