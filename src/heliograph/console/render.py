@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from heliograph import __version__
 from heliograph.app.resources.prices import format_since
-from heliograph.console.menu import MENU, OWN
+from heliograph.console.menu import GROUPS, MENU, OWN
 from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.message import ids
@@ -135,7 +135,13 @@ class Renderer:
             "sentence": sentence,
             "event": event_name,
         }
-        self._environment.globals |= {"assets": self.version, "version": __version__, "menu": MENU, "own": OWN}
+        self._environment.globals |= {
+            "assets": self.version,
+            "version": __version__,
+            "menu": MENU,
+            "menu_groups": GROUPS,
+            "own": OWN,
+        }
 
     def compile(self) -> None:
         """Compiles all templates, so that the first visitor does not wait for that."""

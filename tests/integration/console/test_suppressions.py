@@ -55,7 +55,7 @@ async def test_numbers_are_found_by_their_beginning(house: AdminHouse, ada: Brow
     assert f"after={numbers[suppressions.PAGE - 1]}" in first.text
     second = await ada.get(PAGE, f"account=acme&after={numbers[suppressions.PAGE - 1]}")
     assert numbers[-1] in second.text
-    assert "More" not in text_of(second)
+    assert ">More</a>" not in second.text
     found = await ada.get(PAGE, "account=acme&q=%2B44+77")
     assert PHONE in found.text
     assert numbers[1] not in found.text

@@ -130,6 +130,32 @@
     }
   });
 
+  // The menu is longer than some screens: the current page is in sight.
+  const current = document.querySelector(".side [aria-current]");
+  if (current) {
+    const side = current.closest(".side");
+    side.scrollTop = current.offsetTop - side.clientHeight / 2;
+  }
+
+  // [data-attention]: numbers of things that need somebody, by the paths of the menu's pages.
+  const pages = document.querySelector("[data-attention]");
+  if (pages) {
+    const count = async () => {
+      const found = document.hidden ? null : await piece(pages.dataset.attention).catch(() => null);
+      const numbers = found === null ? null : JSON.parse(found);
+      for (const link of numbers ? pages.querySelectorAll("a") : []) {
+        link.querySelector(".count")?.remove();
+        const number = numbers[link.getAttribute("href")];
+        if (!number) continue;
+        const shown = Object.assign(document.createElement("span"), { className: "count", textContent: number });
+        shown.append(Object.assign(document.createElement("span"), { className: "visually-hidden", textContent: " need attention" }));
+        link.append(" ", shown);
+      }
+      setTimeout(count, 15000);
+    };
+    count();
+  }
+
   const menu = document.querySelector("[data-menu]");
   if (menu) {
     const side = document.getElementById(menu.getAttribute("aria-controls"));

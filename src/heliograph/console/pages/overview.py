@@ -1,5 +1,6 @@
 """Overview: recent rates, waiting work and connectors, live."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from heliograph.console.first_steps import first_steps
 from heliograph.console.pages.reports import recent_messages
 from heliograph.console.request import THEME_COOKIE, THEMES, PageRequest, PageResponse, PageRoute, link
 from heliograph.domain.display import counted, duration
+from heliograph.domain.limits.gate import Holder
 
 SERIES = (
     ("accepted", "Accepted", "Messages that customers sent"),
@@ -39,6 +41,9 @@ CALLBACKS_SEEN = 1_000
 
 NAMED = 3
 """The most receivers, and the most accounts, that are named."""
+
+MOST_SHOWN = 1_000
+"""The highest number in the menu; beyond it there is a plus sign, as in `1000+`."""
 
 YEAR_S = 365 * 86_400
 
@@ -99,6 +104,22 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         "held": sum(backlog.held.values()),
         "worries": worries(request, backlog, lines) + await _customers_worries(request, backlog),
     }
+
+
+async def attention(request: PageRequest) -> PageResponse:
+    """The numbers in the menu, as JSON: things that need somebody, by the addresses of pages."""
+    backlog = await request.desk.backlog()
+    numbers = {"/queue": backlog.held.get(Holder.ADMINISTRATOR, 0), "/guard": backlog.held.get(Holder.GUARD, 0)}
+    if request.may(Scope.READ_CALLBACKS):
+        numbers["/callbacks"] = backlog.ended
+    if request.may(Scope.READ_CONNECTORS):
+        lines = await lines_of(request, backlog)
+        numbers["/connectors"] = sum(line.state != OFF and line.condition in TROUBLED for line in lines)
+    if request.may(Scope.READ_ACCOUNTS):
+        numbers["/accounts"] = len(await request.desk.store.accounts.without_credit(MOST_SHOWN))
+    told = {link(path): str(number) for path, number in numbers.items() if number}
+    told |= {link(path): f"{MOST_SHOWN}+" for path, number in numbers.items() if number >= MOST_SHOWN}
+    return PageResponse(200, json.dumps(told).encode(), kind="application/json")
 
 
 async def lines_of(request: PageRequest, backlog: BacklogCounts) -> list[ConnectorLine]:
@@ -250,6 +271,7 @@ async def theme(request: PageRequest) -> PageResponse:
 
 PAGES = (
     PageRoute("GET", "/", Scope.READ_MESSAGES, overview),
+    PageRoute("GET", "/attention", Scope.READ_MESSAGES, attention),
     PageRoute("GET", "/live", Scope.READ_MESSAGES, live),
     PageRoute("POST", "/theme", Scope.READ_MESSAGES, theme),
 )
