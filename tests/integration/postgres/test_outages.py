@@ -88,19 +88,25 @@ async def test_a_database_that_became_read_only(store: PostgresStore, given: Giv
     await store.upkeep.probe()
 
 
-async def test_a_full_disk(store: PostgresStore, given: Given, account: Account, url: str) -> None:
-    """The server says so from within a commit."""
-    full = """
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [("53100", "No space left on device"), ("XX000", "Disk quota exceeded"), ("XX000", "File too large")],
+)
+async def test_a_full_disk(
+    store: PostgresStore, given: Given, account: Account, url: str, code: str, problem: str
+) -> None:
+    """The server reports it from within a commit. It has no code of its own for a quota and a limit."""
+    full = f"""
     CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$;
+    BEGIN RAISE EXCEPTION 'could not extend file: {problem}' USING ERRCODE = '{code}'; END $$;
     CREATE TRIGGER full_disk BEFORE INSERT ON ledger FOR EACH STATEMENT EXECUTE FUNCTION full_disk();
     """
     accept = given.accept(given.message(account.id))
     await server().script(full, database(url))
     try:
-        with pytest.raises(Unavailable, match="No space left"):
+        with pytest.raises(Unavailable, match=problem):
             await store.commits.record(Facts(accepts=[accept]))
-        with pytest.raises(Unavailable, match="No space left"):
+        with pytest.raises(Unavailable, match=problem):
             await store.accounts.add_credit(account.id, 1, "", START)
     finally:
         await server().script("DROP FUNCTION full_disk CASCADE", database(url))

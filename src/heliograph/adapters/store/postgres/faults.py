@@ -17,6 +17,7 @@ _OUTAGE_CODES = frozenset(
         "3D000",  # no such database
         "42501",  # not allowed to
         "55P03",  # lock_timeout
+        "XX000",  # internal error, such as a file that cannot grow for a disk quota or a limit of its size
         "XX001",  # data corrupted
         "XX002",  # index corrupted
     }
