@@ -1,6 +1,6 @@
 """Large tables of routing: loading, decisions, a change of a row, and coverage.
 
-    python -m bench.routing [--rows 1e6] [--networks 1000]
+    python -m bench.routing [--rows 1e6] [--networks 1000] [--listed 2e5]
 
 The tables have so many routes, prices and costs each: two routes a prefix to two of 20 connectors, prices in two plans,
 costs of two connectors, and a plan with `min_margin`, which needs the costs. Figures are processor seconds of the event
@@ -27,6 +27,8 @@ from heliograph.composition.gateway import GC_THRESHOLDS
 
 CONNECTORS: Final = 20
 DECISIONS: Final = 50_000
+MOST_ROUTES: Final = 10_000
+"""Routes of a list."""
 
 
 def resident_mb() -> float:
@@ -57,9 +59,11 @@ def fill(file: Path, rows: int, connectors: list[int]) -> list[str]:
             ((("default", "gold")[second], prefix, chance.randrange(50_000, 90_000)) for _, prefix, second in pairs),
         )
         db.executemany(
-            "INSERT INTO cost VALUES (?, '', ?, 0, ?, 0)",
+            "INSERT INTO cost (connector, network, prefix, since, submitted, delivered) VALUES (?, '', ?, 0, ?, 0)",
             ((of(index, second), prefix, chance.randrange(1_000, 49_000)) for index, prefix, second in pairs),
         )
+        db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
     return ordered
 
@@ -123,6 +127,7 @@ async def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--rows", type=lambda text: int(float(text)), default=1_000_000)
     arguments.add_argument("--networks", type=int, default=1_000)
+    arguments.add_argument("--listed", type=lambda text: int(float(text)), default=200_000, help="rows of a list")
     chosen = arguments.parse_args()
     print(f"coverage of {chosen.networks} networks: {cover(chosen.networks):.2f} s of processor")
     with TemporaryDirectory(prefix="heliograph-") as folder:
@@ -144,7 +149,34 @@ async def main() -> None:
         await store.network.set_prices([Price("gold", "49", 60_000)], ["silver"])
         await turns.measure("all prices, first round", directory.refresh(3))
         await turns.measure("all prices, other rounds", rounds(directory))
+        await put_lists(store, prefixes[: chosen.listed], connectors)
         await store.close()
+
+
+async def put_lists(store: SqliteStore, prefixes: list[str], connectors: list[int]) -> None:
+    prices = [Price("gold", prefix, 60_000) for prefix in prefixes]
+    costs = [Cost(connectors[0], prefix, "", 40_000) for prefix in prefixes]
+    routes = [Route(0, prefix, connectors[0]) for prefix in prefixes[:MOST_ROUTES]]
+    await put_list(store, f"{len(prices)} prices", store.network.set_prices(prices, []))
+    await put_list(store, f"{len(prices)} prices, replacing", store.network.set_prices(prices, ["gold"]))
+    await put_list(store, f"{len(costs)} costs", store.costs.put(costs))
+    await put_list(store, f"{len(costs)} costs, replacing", store.costs.put(costs, connectors[:1]))
+    await put_list(store, f"{len(routes)} routes", store.network.change_routes(routes, []))
+    networks = [MobileNetwork(prefix, "26201") for prefix in prefixes]
+    await put_list(store, f"{len(networks)} networks", store.mobile_networks.put(networks, replace_all=True))
+
+
+async def put_list(store: SqliteStore, name: str, work: Awaitable[object]) -> None:
+    """Awaits `work`, and prints the longest time that another write waited meanwhile."""
+    done, longest, started = asyncio.ensure_future(work), 0.0, time.perf_counter()
+    while not done.done():
+        begun = time.perf_counter()
+        await store.upkeep.probe()
+        longest = max(longest, time.perf_counter() - begun)
+        await asyncio.sleep(0.005)
+    await done
+    seconds = time.perf_counter() - started
+    print(f"{name:24} {seconds:6.2f} s in all, longest wait of another write {longest * 1_000:6.1f} ms", flush=True)
 
 
 async def rounds(directory: Directory) -> None:

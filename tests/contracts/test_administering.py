@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.adapters.store.shared import lists
 from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
     OFF,
@@ -410,7 +411,10 @@ async def test_prices_with_dates(store: Store) -> None:
     assert (await store.network.tables()).prices == []
 
 
-async def test_lists_of_prices(store: Store) -> None:
+@pytest.mark.parametrize("few", [lists.FEW, 0], ids=["at once", "in batches"])
+async def test_lists_of_prices(store: Store, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "FEW", few)
+    monkeypatch.setattr(lists, "BATCH", 2)
     await store.network.set_price(Price("default", "49", 1, 7))
     await store.network.set_price(Price("gold", "1", 1, 7))
     await store.network.set_prices(

@@ -281,6 +281,9 @@ class MemoryUpkeep(MemoryReading):
         del now, size
         return 0
 
+    async def tidy_lists(self) -> None:
+        self._open()
+
     async def probe(self) -> None:
         self._open()
 

@@ -209,7 +209,7 @@ class Housekeeping:
         if self._due("refusals", OVERDUE_ROUNDS):
             refused = store.refused_requests
             self._repeat("refusals", await refused.forget(now - self._at_most(REFUSED_DAYS), BATCH))
-        await self._keep_series(now)
+        await self._keep_tables(now)
         if self._due("numbers", NUMBERS_ROUNDS):
             for _ in range(NUMBERS_BLOCKS):
                 if await store.upkeep.index_numbers(now, NUMBERS_BLOCK) == 0:
@@ -225,7 +225,9 @@ class Housekeeping:
                     self._unfinished.discard("gathered")
                     break
 
-    async def _keep_series(self, now: int) -> None:
+    async def _keep_tables(self, now: int) -> None:
+        if self._round % OVERDUE_ROUNDS == 1:
+            await self._environment.store.upkeep.tidy_lists()
         series = self._environment.store.series
         if self._due("series", SERIES_ROUNDS) and await series.settle(OWED_SERIES) < OWED_SERIES:
             self._unfinished.discard("series")

@@ -16,6 +16,9 @@ class Upkeep(Protocol):
         Messages of the last seconds may be left out; a search reads them from their rows.
         """
 
+    async def tidy_lists(self) -> None:
+        """Removes the rows that interrupted imports of prices and costs left. Usually there are none."""
+
     async def probe(self) -> None:
         """Writes a small durable value, to test the disk. Raises Unavailable if that fails."""
 

@@ -29,7 +29,7 @@ class Database:
             return drive(db, operation)
 
         match mode:
-            case RunMode.WRITE:
+            case RunMode.WRITE | RunMode.BATCH:
                 return await self.pool.write(work)
             case RunMode.READ | RunMode.BROWSE:
                 return await self.pool.look(work)

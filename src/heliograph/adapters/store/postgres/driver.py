@@ -32,6 +32,7 @@ DIALECT: Final = sql.SqlDialect(
         "of_worker": "AND {} & 31 = :worker",
         "of_maker": "AND k.worker = {} & 31",
         "among": "= ANY (:{})",
+        "elements": "json_array_elements(CAST(:{} AS json))",
         "digest": "suppression_digest(:account, :{})",
     },
     numbered=True,

@@ -21,8 +21,8 @@ MOVING_SCHEMA: Final = "heliograph_moving"
 _OWN: Final = ("migration", "node", "worker", "bind_slot", "writer", "move_progress")
 """Tables that an embedded store does not have, or that describe the database itself."""
 
-_SEEDED: Final = ("revision", "deed_head", "probe")
-"""Tables with a row from the beginning."""
+_SEEDED: Final = ("revision", "deed_head", "probe", "list_import")
+"""Tables with rows from the beginning."""
 
 _COLUMNS: Final = """
 SELECT table_name, column_name, data_type, is_identity = 'YES' FROM information_schema.columns AS c

@@ -1,19 +1,16 @@
 """Operations that PostgreSQL does in a single statement (`functions.sql`), where the shared operation has several.
 
 - Changes by customers: no lock is held between two round trips.
-- Lists of prices: a slow network does not multiply by their number.
 - Suppressions: by the functions that also record them.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.customers import StoredCustomers
-from heliograph.adapters.store.shared.network import StoredNetwork
 from heliograph.adapters.store.shared.rows import messages_of
 from heliograph.adapters.store.shared.steps import Q, Steps, write
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
-from heliograph.app.configuration import Missing, Price
+from heliograph.app.configuration import Missing
 from heliograph.app.facts import Message
 from heliograph.app.ports import NotScheduled
 from heliograph.domain.message.state import Trigger, before
@@ -43,25 +40,6 @@ def _changed(keys: list[int] | None) -> Steps[list[Message]]:
     if not keys:
         raise NotScheduled("sent, cancelled or due already")
     return (yield from messages_of(keys))
-
-
-class PostgresNetwork(StoredNetwork):
-    """`app.ports.Network` on PostgreSQL."""
-
-    def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
-        counts = Counter((price.plan, price.prefix) for price in prices)
-        # A statement does not see its own writes. So a price that stays because of another price of the list comes
-        # after it.
-        later = [price for price in prices if price.inbound is None and counts[price.plan, price.prefix] > 1]
-        at_once = [price for price in prices if price.inbound is not None or counts[price.plan, price.prefix] == 1]
-        yield Q.put_prices(
-            plans=[price.plan for price in at_once],
-            prefixes=[price.prefix for price in at_once],
-            dates=[price.since for price in at_once],
-            prices=[price.price for price in at_once],
-            inbound=[price.inbound for price in at_once],
-        )
-        yield from super()._put_prices(later)
 
 
 class PostgresSuppressions(StoredSuppressions):

@@ -112,10 +112,12 @@ CREATE TABLE price (
     since   bigint NOT NULL,                   -- start of validity; 0: from the beginning
     price   bigint NOT NULL,
     inbound bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (plan, prefix, since)
+    side    bigint NOT NULL DEFAULT 0,         -- see list_import
+    PRIMARY KEY (plan, prefix, since, side)
 );
 
 CREATE INDEX price_since ON price (since) WHERE since > 0;
+CREATE INDEX price_side ON price (side, plan) WHERE side > 0;
 
 -- Rules of price plans. A plan without a row has the defaults.
 CREATE TABLE plan (
@@ -132,12 +134,25 @@ CREATE TABLE cost (
     since     bigint NOT NULL,                 -- start of validity; 0: from the beginning
     submitted bigint NOT NULL,
     delivered bigint NOT NULL,
+    side      bigint NOT NULL DEFAULT 0,       -- see list_import
     network   text NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
     prefix    text NOT NULL,
-    PRIMARY KEY (connector, network, prefix, since)
+    PRIMARY KEY (connector, network, prefix, since, side)
 );
 
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
+CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
+
+-- Long lists of prices and costs are written in batches. A row with side 0 holds before and after the import, with side
+-- 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
+CREATE TABLE list_import (
+    hidden bigint NOT NULL,                    -- the side that does not hold: 2; 1 once an import is done
+    ticket bigint NOT NULL,                    -- of the last import
+    until  bigint NOT NULL,                    -- end of its lease; 0: it left nothing
+    kind   text PRIMARY KEY                    -- price or cost
+);
+
+INSERT INTO list_import (kind, hidden, ticket, until) VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
 
 -- connectors and routes
 

@@ -7,7 +7,7 @@ from heliograph.adapters.store.postgres.commits import PostgresCommits
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.db import DatabaseLimits
 from heliograph.adapters.store.postgres.leases import PostgresLeases
-from heliograph.adapters.store.postgres.operations import PostgresCustomers, PostgresNetwork, PostgresSuppressions
+from heliograph.adapters.store.postgres.operations import PostgresCustomers, PostgresSuppressions
 from heliograph.adapters.store.postgres.schema import migrate, shipped
 from heliograph.adapters.store.postgres.servers import Servers, check_session
 from heliograph.adapters.store.shared.bundle import Bundle
@@ -20,7 +20,6 @@ class PostgresStore(Bundle):
 
     customers_of = PostgresCustomers
     suppressions_of = PostgresSuppressions
-    network_of = PostgresNetwork
 
     def __init__(self, servers: Servers) -> None:
         """The schema must be there; see `open`."""

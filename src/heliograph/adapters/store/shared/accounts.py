@@ -50,10 +50,10 @@ class StoredAccounts(Operations):
             raise Exists(f"there is an account {account.name} already")
         created = replace(account, id=added[0][0])
         yield from _insert_key(replace(key, account=created.id))
+        yield tables_changed()
         for price in prices:
             yield put_price(price)
         yield from top_up(created.id, credit, account.created, "opening credit")
-        yield tables_changed()
         if prices:
             yield from note_prices(prices)
         return created

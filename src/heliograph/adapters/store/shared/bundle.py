@@ -106,7 +106,6 @@ class Bundle:
     """The class of the customers' port; an engine may have its own. The same for other ports below."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
-    network_of: type[StoredNetwork] = StoredNetwork
     retention_of: Callable[[Runner], StoredRetention] = StoredRetention
 
     def __init__(self, runner: Runner) -> None:
@@ -116,7 +115,7 @@ class Bundle:
 
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
-        self.network = self.network_of(runner)
+        self.network = StoredNetwork(runner)
         self.table_changes = StoredTableChanges(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)

@@ -1,12 +1,14 @@
 """`app.ports.Network`: connectors, routes, prices, numbers, and the states of links that nodes report.
 `app.ports.Senders`: sender IDs of accounts that have a registry."""
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
+from heliograph.adapters.store.shared.lists import KEPT_REVISIONS, MOST_NOTED, LongList, note
 from heliograph.adapters.store.shared.rows import (
     connector_of,
     connector_values,
@@ -15,7 +17,7 @@ from heliograph.adapters.store.shared.rows import (
     report_values,
     template_of,
 )
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Runner, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Changes,
     Connector,
@@ -43,21 +45,16 @@ from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
 
-KEPT_REVISIONS: Final = 1_000
-"""Revisions for which changed rows are noted. A reader that is further behind reads whole tables again."""
-
-MOST_NOTED: Final = 500
-"""Rows that a change may note one by one; a larger change notes the whole table."""
-
 MOST_DUE: Final = 5_000
 """Prices or costs that may come into force at a moment one by one. More, such as a new list, make the table be read
 again."""
 
-WHOLE: Final = "*"
-"""The prefix of a note that stands for a whole table."""
-
 
 class StoredNetwork(Operations):
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(runner)
+        self._long_list = LongList(runner, "price")
+
     @read
     def tables(self, *, large: bool = True) -> Steps[Tables]:
         tables = yield from _small_tables()
@@ -98,8 +95,8 @@ class StoredNetwork(Operations):
         removed = yield Q.remove_connector(name=name)
         if not removed:
             raise Missing(f"there is no connector {name}")
-        yield from _note("route", None)
-        yield from _note("cost", None)
+        yield from note("route", None)
+        yield from note("cost", None)
         yield Q.remove_routes(connector=removed[0][0])
         yield Q.clear_costs(connector=removed[0][0])
         yield Q.remove_numbers(connector=removed[0][0])
@@ -111,11 +108,11 @@ class StoredNetwork(Operations):
     def add_route(self, route: Route) -> Steps[Route]:
         if not (yield Q.connector_exists(connector=route.connector)):
             raise Missing("no such connector")
-        added = yield _add(route)
+        added = yield _add([route])
         if not added:
             raise Exists("there is such a route already")
         yield tables_changed()
-        yield from _note("route", [("", route.network, route.prefix)])
+        yield from note("route", [("", route.network, route.prefix)])
         return replace(route, id=added[0][0])
 
     @write
@@ -129,40 +126,38 @@ class StoredNetwork(Operations):
         for connector in {route.connector for route in added}:
             if not (yield Q.connector_exists(connector=connector)):
                 raise Missing("no such connector")
-        count = 0
-        for each in added:
-            new = yield _add(each)
-            count += len(new)
+        new = yield _add(added)
         yield tables_changed()
-        yield from _note("route", targets)
-        return count
+        yield from note("route", targets)
+        return len(new)
 
     @write
     def set_price(self, price: Price) -> Steps[Price]:
-        ((inbound,),) = yield put_price(price)
         yield tables_changed()
+        ((inbound,),) = yield put_price(price)
         yield from note_prices([price])
         return replace(price, inbound=inbound)
 
     @write
     def remove_price(self, plan: str, prefix: str, since: int | None = None) -> Steps[None]:
+        yield tables_changed()
         if not (yield Q.remove_price(plan=plan, prefix=prefix, since=since)):
             raise Missing("no such price")
-        yield tables_changed()
-        yield from _note("price", [(plan, "", prefix)])
+        yield from note("price", [(plan, "", prefix)])
+
+    async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
+        if await self._long_list.is_needed(len(prices), replaced):
+            parts = await asyncio.to_thread(_parts, prices, frozenset(replaced))
+            await self._long_list.put(parts, replaced, _price_keys(prices) if len(prices) <= MOST_NOTED else None)
+        else:
+            await self._set_prices(sorted(prices, key=_key), replaced)
 
     @write
-    def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> Steps[None]:
+    def _set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> Steps[None]:
         yield tables_changed()
         if replaced:
             yield Q.clear_prices(plans=list(replaced))
-            yield from _note("price", None)
-        else:
-            yield from note_prices(prices)
-        yield from self._put_prices(sorted(prices, key=lambda price: (price.plan, price.prefix, price.since)))
-
-    def _put_prices(self, prices: Sequence[Price]) -> Steps[None]:
-        """A step that an engine may replace. Prices of a prefix are ordered by date."""
+        yield from note("price", None if replaced else _price_keys(prices))
         for price in prices:
             yield put_price(price)
 
@@ -244,11 +239,11 @@ def _route_of(row: Row) -> Route:
     return Route(number, prefix, connector, priority, network, account, plan, sender, share, bool(fallback))
 
 
-def _add(route: Route) -> Query:
-    return Q.add_route(
-        prefix=route.prefix, connector=route.connector, priority=route.priority, network=route.network,
-        account=route.account, plan=route.plan, sender=route.sender, share=route.share, fallback=route.fallback,
-    )  # fmt: skip
+def _add(routes: Iterable[Route]) -> Query:
+    rows: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for each in routes:
+        rows.setdefault(each.rule, (*each.rule, each.share, each.fallback))
+    return Q.add_routes(rows=msgspec.json.encode(list(rows.values())).decode())
 
 
 class StoredTableChanges(Operations):
@@ -323,16 +318,30 @@ class StoredTableChanges(Operations):
 
 
 class StoredCosts(Operations):
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(runner)
+        self._long_list = LongList(runner, "cost")
+
+    async def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> None:
+        if not await self._long_list.is_needed(len(costs), replaced):
+            await self._put(costs, replaced)
+            return
+        rows = await asyncio.to_thread(
+            lambda: sorted((of.connector, of.network, of.prefix, of.since, of.submitted, of.delivered) for of in costs)
+        )
+        connectors = {*replaced, *(each.connector for each in costs)}
+        keys = _cost_keys(costs) if len(costs) <= MOST_NOTED else None
+        await self._long_list.put([rows], replaced, keys, connectors)
+
     @write
-    def put(self, costs: Sequence[Cost], replaced: Sequence[int] = ()) -> Steps[None]:
+    def _put(self, costs: Sequence[Cost], replaced: Sequence[int]) -> Steps[None]:
         yield tables_changed()
         for connector in sorted({*replaced, *(each.connector for each in costs)}):
             if not (yield Q.connector_exists(connector=connector)):
                 raise Missing("no such connector")
         for connector in replaced:
             yield Q.clear_costs(connector=connector)
-        keys = {(str(each.connector), each.network, each.prefix) for each in costs}
-        yield from _note("cost", None if replaced else keys)
+        yield from note("cost", None if replaced else _cost_keys(costs))
         for each in costs:
             yield Q.put_cost(
                 connector=each.connector, prefix=each.prefix, network=each.network, submitted=each.submitted,
@@ -341,10 +350,10 @@ class StoredCosts(Operations):
 
     @write
     def remove(self, connector: int, network: str, prefix: str, since: int | None = None) -> Steps[None]:
+        yield tables_changed()
         if not (yield Q.remove_cost(connector=connector, network=network, prefix=prefix, since=since)):
             raise Missing("no such cost")
-        yield tables_changed()
-        yield from _note("cost", [(str(connector), network, prefix)])
+        yield from note("cost", [(str(connector), network, prefix)])
 
 
 class StoredPlans(Operations):
@@ -390,18 +399,18 @@ class StoredMobileNetworks(Operations):
     @write
     def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> Steps[None]:
         yield tables_changed()
-        yield from _note("network", None)
+        yield from note("network", None)
         if replace_all:
             yield Q.clear_mobile_networks()
-        for each in networks:
-            yield Q.put_mobile_network(prefix=each.prefix, mccmnc=each.mccmnc, name=each.name)
+        rows = {each.prefix: (each.prefix, each.mccmnc, each.name) for each in networks}
+        yield Q.put_mobile_networks(rows=msgspec.json.encode(list(rows.values())).decode())
 
     @write
     def remove(self, prefix: str) -> Steps[None]:
         if not (yield Q.remove_mobile_network(prefix=prefix)):
             raise Missing("no such prefix")
         yield tables_changed()
-        yield from _note("network", None)
+        yield from note("network", None)
 
 
 def put_price(price: Price) -> Query:
@@ -410,19 +419,36 @@ def put_price(price: Price) -> Query:
     )
 
 
+def _key(price: Price) -> tuple[str, str, int]:
+    return price.plan, price.prefix, price.since
+
+
+def _parts(prices: Iterable[Price], replaced: Collection[str]) -> list[list[Sequence[Any]]]:
+    """Returns the rows of a long list. A statement does not see its own rows, so a price that may take a value of
+    another in the list comes in a later part."""
+    parts: list[list[Sequence[Any]]] = [[]]
+    before, part = None, 0
+    for each in sorted(prices, key=_key):
+        part = part + 1 if each.inbound is None and before == (each.plan, each.prefix) else 0
+        before = each.plan, each.prefix
+        if part == len(parts):
+            parts.append([])
+        earliest = 2 if each.plan in replaced else 0
+        parts[part].append((each.plan, each.prefix, each.since, each.price, each.inbound, earliest))
+    return parts
+
+
 def note_prices(prices: Sequence[Price]) -> Steps[None]:
     """Notes that prices changed, after `tables_changed`."""
-    yield from _note("price", {(price.plan, "", price.prefix) for price in prices})
+    yield from note("price", _price_keys(prices))
 
 
-def _note(kind: str, keys: Collection[tuple[str, str, str]] | None) -> Steps[None]:
-    """Notes rows that changed, after `tables_changed`, so that gateways read these alone; None is the whole table. A
-    key is a plan or connector, a network and a prefix."""
-    if keys is None or len(keys) > MOST_NOTED:
-        keys = [("", "", WHOLE)]
-    for owner, network, prefix in keys:
-        yield Q.note_change(kind=kind, owner=owner, network=network, prefix=prefix)
-    yield Q.forget_changes(kept=KEPT_REVISIONS)
+def _price_keys(prices: Iterable[Price]) -> set[tuple[str, str, str]]:
+    return {(price.plan, "", price.prefix) for price in prices}
+
+
+def _cost_keys(costs: Iterable[Cost]) -> set[tuple[str, str, str]]:
+    return {(str(each.connector), each.network, each.prefix) for each in costs}
 
 
 def tables_changed() -> Query:

@@ -53,8 +53,11 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "UNCOUNTED": UNCOUNTED,
     "WAITING": WAITING,
 }
-_CALLS: Final = {"subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END"}
-"""Fragments with a parameter for a column: the message of a notice with this key."""
+_CALLS: Final = {
+    "present": "side <> (SELECT hidden FROM list_import WHERE kind = '{0}')",
+    "subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END",
+}
+"""Fragments with a parameter: whether a row of the table price or cost holds; the message of a notice with this key."""
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)

@@ -47,6 +47,8 @@ class RunMode(Enum):
 
     WRITE = auto()
     """Runs in a transaction, again from the start after a conflict. All of it is durable, or none."""
+    BATCH = auto()
+    """Like WRITE, a part of a change that a later WRITE completes."""
     READ = auto()
     """Several statements in a transaction that reads."""
     LOOKUP = auto()
@@ -93,6 +95,7 @@ def _run_as(mode: RunMode) -> _Decorator:
 
 
 write: Final = _run_as(RunMode.WRITE)
+batch: Final = _run_as(RunMode.BATCH)
 read: Final = _run_as(RunMode.READ)
 lookup: Final = _run_as(RunMode.LOOKUP)
 glance: Final = _run_as(RunMode.GLANCE)

@@ -1,5 +1,6 @@
 """`app.ports.Upkeep`: housekeeping, counts, and the proof of the books."""
 
+from heliograph.adapters.store.shared.lists import LongList
 from heliograph.adapters.store.shared.steps import (
     Operations,
     Q,
@@ -49,6 +50,10 @@ class StoredUpkeep(Operations):
         yield Q.fill_block(block=block, first=start, last=end)
         yield Q.fill_content(block=block, first=start, last=end)
         return size
+
+    async def tidy_lists(self) -> None:
+        await LongList(self.runner, "price").tidy()
+        await LongList(self.runner, "cost").tidy()
 
     @write
     def probe(self) -> Steps[None]:

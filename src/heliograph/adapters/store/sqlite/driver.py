@@ -35,6 +35,7 @@ DIALECT: Final = sql.SqlDialect(
         "of_worker": "",
         "of_maker": "",
         "among": "IN (SELECT value FROM json_each(:{}))",
+        "elements": "json_each(:{})",
         "digest": _DIGEST.format(":account", ":{}"),
     },
 )

@@ -102,10 +102,12 @@ CREATE TABLE price (
     since   INTEGER NOT NULL,                  -- start of validity; 0: from the beginning
     price   INTEGER NOT NULL,
     inbound INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (plan, prefix, since)
+    side    INTEGER NOT NULL DEFAULT 0,        -- see list_import
+    PRIMARY KEY (plan, prefix, since, side)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX price_since ON price (since) WHERE since > 0;
+CREATE INDEX price_side ON price (side, plan) WHERE side > 0;
 
 -- Rules of price plans. A plan without a row has the defaults.
 CREATE TABLE plan (
@@ -124,10 +126,23 @@ CREATE TABLE cost (
     since     INTEGER NOT NULL,                -- start of validity; 0: from the beginning
     submitted INTEGER NOT NULL,
     delivered INTEGER NOT NULL,
-    PRIMARY KEY (connector, network, prefix, since)
+    side      INTEGER NOT NULL DEFAULT 0,      -- see list_import
+    PRIMARY KEY (connector, network, prefix, since, side)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
+CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
+
+-- Long lists of prices and costs are written in batches. A row with side 0 holds before and after the import, with side
+-- 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
+CREATE TABLE list_import (
+    kind   TEXT PRIMARY KEY,                   -- price or cost
+    hidden INTEGER NOT NULL,                   -- the side that does not hold: 2; 1 once an import is done
+    ticket INTEGER NOT NULL,                   -- of the last import
+    until  INTEGER NOT NULL                    -- end of its lease; 0: it left nothing
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO list_import VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
 
 -- connectors and routes
 

@@ -32,7 +32,7 @@ class Threads:
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation in its thread. Raises Unavailable, and the exceptions of the operation."""
         match mode:
-            case RunMode.WRITE:
+            case RunMode.WRITE | RunMode.BATCH:
                 return await self.writer.transact(drive, operation)
             case RunMode.READ:
                 return await self.reader.transact(drive, operation)

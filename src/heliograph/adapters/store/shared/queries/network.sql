@@ -16,13 +16,15 @@ SELECT DISTINCT kind FROM changed_row WHERE revision > :since AND prefix = '*';
 
 -- due: How many prices and costs came into force after a moment, up to a limit.
 SELECT
-    (SELECT count(*) FROM (SELECT 1 FROM price WHERE since > 0 AND since > :was AND since <= :now LIMIT :limit) AS p),
-    (SELECT count(*) FROM (SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now LIMIT :limit) AS c);
+    (SELECT count(*) FROM (
+        SELECT 1 FROM price WHERE since > 0 AND since > :was AND since <= :now AND {present(price)} LIMIT :limit) AS p),
+    (SELECT count(*) FROM (
+        SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)} LIMIT :limit) AS c);
 
 -- next_dates: When the next price and the next cost come into force.
 SELECT
-    (SELECT min(since) FROM price WHERE since > 0 AND since > :now),
-    (SELECT min(since) FROM cost WHERE since > 0 AND since > :now);
+    (SELECT min(since) FROM price WHERE since > 0 AND since > :now AND {present(price)}),
+    (SELECT min(since) FROM cost WHERE since > 0 AND since > :now AND {present(cost)});
 
 -- changed_routes: The routes of targets that changed after a revision; NULL for targets without any.
 SELECT
@@ -35,21 +37,23 @@ GROUP BY c.prefix, c.network, r.account, r.plan, r.sender;
 -- changed_prices: The prices that changed after a revision or came into force; NULL for prices that were removed.
 WITH changed AS (
     SELECT owner AS plan, prefix FROM changed_row WHERE revision > :since AND kind = 'price'
-    UNION SELECT plan, prefix FROM price WHERE since > 0 AND since > :was AND since <= :now
+    UNION SELECT plan, prefix FROM price WHERE since > 0 AND since > :was AND since <= :now AND {present(price)}
 )
 SELECT c.plan, c.prefix, p.since, p.price, p.inbound
-FROM changed AS c LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix
+FROM changed AS c LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix AND {present(price)}
 ORDER BY c.plan, c.prefix, p.since;
 
 -- changed_costs: The costs that changed after a revision or came into force; NULL for costs that were removed.
 WITH changed AS (
     SELECT CAST(owner AS bigint) AS connector, network, prefix FROM changed_row
     WHERE revision > :since AND kind = 'cost' AND owner <> ''
-    UNION SELECT connector, network, prefix FROM cost WHERE since > 0 AND since > :was AND since <= :now
+    UNION SELECT connector, network, prefix FROM cost
+    WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)}
 )
 SELECT c.connector, c.network, c.prefix, k.since, k.submitted + k.delivered
 FROM changed AS c
-LEFT JOIN cost AS k ON k.connector = c.connector AND k.network = c.network AND k.prefix = c.prefix
+LEFT JOIN cost AS k
+  ON k.connector = c.connector AND k.network = c.network AND k.prefix = c.prefix AND {present(cost)}
 ORDER BY c.connector, c.network, c.prefix, k.since;
 
 -- network_page: The next prefixes of networks, in columns.
@@ -73,7 +77,8 @@ FROM (
 -- price_page: The next prices, in columns of each plan.
 SELECT plan, {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
 FROM (
-    SELECT plan, prefix, since, price, inbound FROM price WHERE (plan, prefix, since) > (:plan, :prefix, :since)
+    SELECT plan, prefix, since, price, inbound FROM price
+    WHERE (plan, prefix, since) > (:plan, :prefix, :since) AND {present(price)}
     ORDER BY plan, prefix, since LIMIT :limit
 ) AS page GROUP BY plan ORDER BY plan;
 
@@ -81,7 +86,7 @@ FROM (
 SELECT connector, {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
 FROM (
     SELECT connector, network, prefix, since, submitted + delivered AS whole FROM cost
-    WHERE (connector, network, prefix, since) > (:connector, :network, :prefix, :since)
+    WHERE (connector, network, prefix, since) > (:connector, :network, :prefix, :since) AND {present(cost)}
     ORDER BY connector, network, prefix, since LIMIT :limit
 ) AS page GROUP BY connector ORDER BY connector;
 
@@ -161,8 +166,9 @@ DELETE FROM plan WHERE name = :name RETURNING 1;
 -- mobile_networks: All mobile networks, by prefix.
 SELECT prefix, mccmnc, name FROM mobile_network ORDER BY prefix {bytewise};
 
--- put_mobile_network: Sets the network of a prefix.
-INSERT INTO mobile_network (prefix, mccmnc, name) VALUES (:prefix, :mccmnc, :name)
+-- put_mobile_networks: Sets the networks of prefixes.
+INSERT INTO mobile_network (prefix, mccmnc, name)
+SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2 FROM {elements(rows)} AS j WHERE {true}
 ON CONFLICT (prefix) DO UPDATE SET mccmnc = excluded.mccmnc, name = excluded.name;
 
 -- remove_mobile_network: Removes a prefix.
@@ -172,26 +178,35 @@ DELETE FROM mobile_network WHERE prefix = :prefix RETURNING 1;
 DELETE FROM mobile_network;
 
 -- costs: All costs, by connector, network, prefix and date.
-SELECT connector, prefix, network, submitted, delivered, since FROM cost
+SELECT connector, prefix, network, submitted, delivered, since FROM cost WHERE {present(cost)}
 ORDER BY connector, network {bytewise}, prefix {bytewise}, since;
 
--- put_cost: Sets the cost of a destination over a connector from a date on.
-INSERT INTO cost (connector, prefix, network, submitted, delivered, since)
-VALUES (:connector, :prefix, :network, :submitted, :delivered, :since)
-ON CONFLICT (connector, network, prefix, since) DO UPDATE SET
+-- put_cost: Sets the cost of a destination over a connector from a date on, during an import until the import.
+INSERT INTO cost (connector, prefix, network, submitted, delivered, since, side)
+VALUES (:connector, :prefix, :network, :submitted, :delivered, :since, coalesce(
+    (SELECT side FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND since = :since
+        AND {present(cost)}),
+    (SELECT 1 FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND since = :since
+        AND side = 2),
+    0))
+ON CONFLICT (connector, network, prefix, since, side) DO UPDATE SET
     submitted = excluded.submitted, delivered = excluded.delivered;
 
 -- remove_cost: Removes the costs of a destination over a connector: all, or the cost of a date.
-DELETE FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix
+DELETE FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND {present(cost)}
   AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
 RETURNING 1;
 
 -- clear_costs: Removes all costs of a connector.
-DELETE FROM cost WHERE connector = :connector;
+DELETE FROM cost WHERE connector = :connector AND {present(cost)};
 
--- add_route: Adds a route; no row if the same route exists.
-INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback)
-VALUES (:prefix, :connector, :priority, :network, :account, :plan, :sender, :share, :fallback) ON CONFLICT DO NOTHING
+-- add_routes: Adds routes, and returns the ids of those that did not exist.
+INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback)
+SELECT
+    j.value ->> 0, j.value ->> 1, CAST(j.value ->> 2 AS bigint), j.value ->> 3, j.value ->> 4,
+    CAST(j.value ->> 5 AS bigint), CAST(j.value ->> 6 AS bigint), CAST(j.value ->> 7 AS bigint),
+    CAST(j.value ->> 8 AS boolean)
+FROM {elements(rows)} AS j ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- remove_route: Removes a route. Returns its target.
@@ -207,23 +222,28 @@ SELECT
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan, prefix and date.
-SELECT plan, prefix, price, inbound, since FROM price ORDER BY plan {bytewise}, prefix {bytewise}, since;
+SELECT plan, prefix, price, inbound, since FROM price WHERE {present(price)}
+ORDER BY plan {bytewise}, prefix {bytewise}, since;
 
--- put_price: Sets the prices of a prefix in a plan from a date on. Returns the price of a message from there.
-INSERT INTO price (plan, prefix, since, price, inbound)
-VALUES (:plan, :prefix, :since, :price, coalesce(CAST(:inbound AS bigint), (
-    SELECT p.inbound FROM price AS p WHERE p.plan = :plan AND p.prefix = :prefix AND p.since <= :since
+-- put_price: Sets the prices of a prefix in a plan from a date on, during an import until the import.
+INSERT INTO price (plan, prefix, since, side, price, inbound)
+VALUES (:plan, :prefix, :since, coalesce(
+    (SELECT side FROM price WHERE plan = :plan AND prefix = :prefix AND since = :since AND {present(price)}),
+    (SELECT 1 FROM price WHERE plan = :plan AND prefix = :prefix AND since = :since AND side = 2),
+    0), :price, coalesce(CAST(:inbound AS bigint), (
+    SELECT p.inbound FROM price AS p
+    WHERE p.plan = :plan AND p.prefix = :prefix AND p.since <= :since AND {present(price)}
     ORDER BY p.since DESC LIMIT 1), 0))
-ON CONFLICT (plan, prefix, since) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
+ON CONFLICT (plan, prefix, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING inbound;
 
 -- remove_price: Removes the prices of a prefix in a plan: all, or the price of a date.
-DELETE FROM price WHERE plan = :plan AND prefix = :prefix
+DELETE FROM price WHERE plan = :plan AND prefix = :prefix AND {present(price)}
   AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
 RETURNING 1;
 
 -- clear_prices: Removes all prices of some plans.
-DELETE FROM price WHERE plan {among(plans)};
+DELETE FROM price WHERE plan {among(plans)} AND {present(price)};
 
 -- templates: All templates, by name.
 SELECT id, name, text, sender, account, tlvs FROM template ORDER BY name {bytewise};

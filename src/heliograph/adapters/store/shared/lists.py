@@ -1,0 +1,190 @@
+"""Long lists of prices and costs, written in batches, so that no other change waits for a whole list.
+
+    begin --> end rows, add rows ... --> swap --> tidy ... --> done
+              the old list holds           |      the new list holds
+              a crash: tidy                |      a crash: tidy
+
+A row has a *side*. Rows with side 0 hold before and after the swap, with side 1 until the swap, and with side 2 from
+then on. `list_import` has the side that is hidden from readers: 2, and after the swap 1. `tidy` removes hidden rows,
+and gives the others side 0. So it undoes an import before its swap, and completes it afterwards.
+
+An import has a lease, and a ticket as its fencing token. If it stalls, another import or the housekeeping takes over,
+and its next batch fails. Other changes of the same table go on meanwhile. A price that is set during an import holds
+until the swap if the list has the price too.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Collection, Sequence
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+import msgspec
+
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, R, Runner, Steps, batch, first, lookup, write
+from heliograph.app.configuration import Missing
+from heliograph.app.ports import Unavailable
+
+FEW: Final = 500
+"""Rows that are written, or removed, in a single transaction: up to 30 ms."""
+
+BATCH: Final = 1_000
+"""Rows of a transaction: 5 to 20 ms. Behind each there is a pause as long, because SQLite lets waiting processes try
+again at intervals, and they would rarely find the file free."""
+
+LEASE_MS: Final = 10_000
+"""Milliseconds without a batch after which an import counts as interrupted."""
+
+KEPT_REVISIONS: Final = 1_000
+"""Revisions for which changed rows are noted. A reader that is further behind reads whole tables again."""
+
+MOST_NOTED: Final = 500
+"""Rows that a change may note one by one; a larger change notes the whole table."""
+
+WHOLE: Final = "*"
+"""The prefix of a note that stands for a whole table."""
+
+_KEYS: Final = {"price": ("prefix", "since"), "cost": ("network", "prefix", "since")}
+"""The columns of the key behind the owner."""
+
+_FIRST: Final = {"network": "", "prefix": "", "since": -1}
+"""Values before all others."""
+
+
+class LongList(Operations):
+    """Writes a list of prices, whose owners are plans, or of costs, whose owners are connectors."""
+
+    def __init__(self, runner: Runner, kind: Literal["price", "cost"]) -> None:
+        super().__init__(runner)
+        self._kind = kind
+
+    async def is_needed(self, rows: int, replaced: Sequence[str] | Sequence[int]) -> bool:
+        """Returns whether a list has more than FEW rows, or replaces as many."""
+        return rows > FEW or (len(replaced) > 0 and await self._count(replaced) > FEW)
+
+    @lookup
+    def _count(self, owners: Sequence[str] | Sequence[int]) -> Steps[int]:
+        ((count,),) = yield Query(f"count_{self._kind}s", {"owners": list(owners), "limit": FEW + 1})
+        return int(count)
+
+    async def put(
+        self,
+        parts: Sequence[Sequence[Sequence[Any]]],
+        replaced: Sequence[str] | Sequence[int],
+        keys: Collection[tuple[str, str, str]] | None,
+        connectors: Collection[int] = (),
+    ) -> None:
+        """Sets the rows, and removes all others of the owners `replaced`. `parts` are added one after the other.
+        `keys` are noted as changed; None is the whole table.
+
+        Raises Unavailable, also during another import, and Missing if one of the connectors does not exist.
+        """
+        ticket = await self._begin(connectors)
+        await self._tidy_all(ticket)
+        for owner in replaced:
+            after: dict[str, Any] | None = _FIRST
+            while after is not None:
+                after = await _paused(self._end(ticket, owner, after))
+        for part in parts:
+            for start in range(0, len(part), BATCH):
+                await _paused(self._add(ticket, part[start : start + BATCH]))
+        await self._swap(ticket, None if replaced else keys, connectors)
+        with suppress(Unavailable):  # the list holds, and the housekeeping tidies up
+            await self._tidy_all(ticket, is_last=True)
+
+    async def tidy(self) -> None:
+        """Removes the rows that an interrupted import left. Raises Unavailable."""
+        if not await self._is_interrupted():
+            return
+        with suppress(Unavailable):  # another node was first
+            await self._tidy_all(await self._begin(()), is_last=True)
+
+    @lookup
+    def _is_interrupted(self) -> Steps[bool]:
+        return bool((yield Q.interrupted_list(kind=self._kind, now=_now())))
+
+    @batch
+    def _begin(self, connectors: Collection[int]) -> Steps[int]:
+        yield from _check(connectors)
+        taken = yield from first(Q.take_list(kind=self._kind, now=_now(), until=_now() + LEASE_MS))
+        if taken is None:
+            raise Unavailable(f"another list of {self._kind}s is being imported")
+        return int(taken[0])
+
+    @batch
+    def _end(self, ticket: int, owner: str | int, after: dict[str, Any]) -> Steps[dict[str, Any] | None]:
+        """Lets the next rows of an owner hold only until the swap. Returns the key of the last, or None at the end."""
+        yield from self._hold(ticket)
+        names = _KEYS[self._kind]
+        key = {name: after[name] for name in names}
+        ended = yield Query(f"end_{self._kind}s", {"owner": owner, "limit": BATCH, **key})
+        return dict(zip(names, max(ended), strict=True)) if len(ended) == BATCH else None
+
+    @batch
+    def _add(self, ticket: int, rows: Sequence[Sequence[Any]]) -> Steps[None]:
+        yield from self._hold(ticket)
+        values = {"rows": msgspec.json.encode(rows).decode()}
+        yield Query(f"end_listed_{self._kind}s", values)
+        yield Query(f"put_listed_{self._kind}s", values)
+
+    @write
+    def _swap(
+        self, ticket: int, keys: Collection[tuple[str, str, str]] | None, connectors: Collection[int]
+    ) -> Steps[None]:
+        yield from self._hold(ticket)
+        yield from _check(connectors)
+        yield Q.swap_list(kind=self._kind)
+        yield Q.tables_changed()
+        yield from note(self._kind, keys)
+
+    async def _tidy_all(self, ticket: int, *, is_last: bool = False) -> None:
+        while not await _paused(self._tidy(ticket, is_last)):
+            pass
+
+    @batch
+    def _tidy(self, ticket: int, is_last: bool) -> Steps[bool]:
+        """Removes or keeps a batch of an owner's rows. Returns True if none was left."""
+        hidden = yield from self._hold(ticket)
+        for side, name in ((hidden, f"drop_{self._kind}s"), (3 - hidden, f"keep_{self._kind}s")):
+            owner = yield from first(Query(f"sided_{self._kind}s", {"side": side}))
+            if owner is not None:
+                yield Query(name, {"owner": owner[0], "side": side, "limit": BATCH})
+                return False
+        yield Q.end_list(kind=self._kind, until=0 if is_last else _now() + LEASE_MS)
+        return True
+
+    def _hold(self, ticket: int) -> Steps[int]:
+        """Renews the lease, lets other changes of the tables wait, and returns the hidden side."""
+        yield Q.lock_tables()
+        held = yield from first(Q.hold_list(kind=self._kind, ticket=ticket, until=_now() + LEASE_MS))
+        if held is None:
+            raise Unavailable(f"another list of {self._kind}s was imported meanwhile")
+        return int(held[0])
+
+
+async def _paused(work: Awaitable[R]) -> R:
+    """Awaits a batch, then waits as long."""
+    started = time.monotonic()
+    result = await work
+    await asyncio.sleep(time.monotonic() - started)
+    return result
+
+
+def note(kind: str, keys: Collection[tuple[str, str, str]] | None) -> Steps[None]:
+    """Notes rows that changed, after `tables_changed`, so that gateways read these alone; None is the whole table. A
+    key is a plan or connector, a network and a prefix."""
+    if keys is None or len(keys) > MOST_NOTED:
+        keys = [("", "", WHOLE)]
+    for owner, network, prefix in keys:
+        yield Q.note_change(kind=kind, owner=owner, network=network, prefix=prefix)
+    yield Q.forget_changes(kept=KEPT_REVISIONS)
+
+
+def _check(connectors: Collection[int]) -> Steps[None]:
+    for connector in sorted(connectors):
+        if not (yield Q.connector_exists(connector=connector)):
+            raise Missing("no such connector")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
