@@ -18,7 +18,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
 from heliograph.domain.numbers.phone import number_of
-from heliograph.domain.text.preparation import Rule, decode_content
+from heliograph.domain.text.preparation import decode_content
 
 Value = TypeVar("Value")
 
@@ -108,7 +108,7 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longes
         fields.refuse(_CONTENT, invalid(_CONTENT, "The content must be a text."))
     else:  # JSON, which may be URL-encoded
         try:
-            fields.content = decode_content(content, cast("Rule", who.view.account.content_decoding))
+            fields.content = decode_content(content, who.view.account.content_decoding)
         except ValueError as problem:
             fields.refuse(_CONTENT, invalid(_CONTENT, str(problem)))
     time, kind, dlr, url, reference = get(_TIME), get(_TYPE), get(_DLR), get(_DLR_URL), get(_REFERENCE)

@@ -363,5 +363,5 @@ async def test_doubts_do_not_grow_for_ever(desk: Desk, monkeypatch: pytest.Monke
         desk.commit()
         desk.answer(desk.carrier.take()[0], Accepted(str(n)))
         desk.commit()
-    assert len(desk.dispatcher.outcomes.unknown) == 3
+    assert len(desk.dispatcher.outcomes.unknown.by_key) == 3
     assert len(desk.dispatcher.outcomes.unknown._by_number) == 3

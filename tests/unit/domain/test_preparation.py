@@ -1,6 +1,6 @@
 import pytest
 
-from heliograph.domain.text.preparation import Rule, decode_content
+from heliograph.domain.text.preparation import decode_content
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_always_refuses_octets_that_are_not_utf_8() -> None:
 
 @pytest.mark.parametrize("text", ["a%20b", "C++", "", "caf%E9"])
 def test_never(text: str) -> None:
-    rule: Rule = "never"
+    rule: str = "never"
     assert decode_content(text, rule) == text

@@ -231,7 +231,7 @@ class BindConnection(asyncio.Protocol):
         if isinstance(outcome, Deferred) and outcome.throttled:
             self._counters.throttled += 1
         context.refusal_log.answered(status, outcome)
-        self._end(cast("Part", event.token), outcome)
+        self._end(event.token, outcome)
         if status == CommandStatus.ESME_RINVBNDSTS and self.up:
             self.unbind("the operator sees the link as unbound")
 

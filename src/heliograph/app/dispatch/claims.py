@@ -313,7 +313,7 @@ class QueueClaims:
         known = self._unknown.of(item.message.key, lane.connector)
         unknown = self._unknown.note(item, lane.connector, 0 if known else item.open)
         if lane.policy.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
-            item.paused, item.to_send = set(item.waiting), []
+            item.paused, item.to_send = frozenset(item.waiting), []
             self._outcomes.rest(lane, item)
             self._gathering.wake()
         else:
@@ -332,7 +332,7 @@ class QueueClaims:
 
     def _known_better(self, queued: Queued, connector: int) -> Queued:
         """Adds to a row the answers that came after it was read."""
-        unknown = self._unknown.of(queued.message.key, connector) if self._unknown else None
+        unknown = self._unknown.of(queued.message.key, connector) if self._unknown.by_key else None
         if unknown is None or not unknown.answered:
             return queued
         taken = {segment for segment, operator_id in unknown.answered.items() if operator_id is not None}

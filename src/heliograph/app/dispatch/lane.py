@@ -371,7 +371,8 @@ class Lane:
         """Frees the concatenation reference of an item that ends or leaves the lane, and its share of the account's
         messages in memory. Idempotent."""
         message = item.message
-        self.cutter.release(item)
+        if item.reference:
+            self.cutter.release(item)
         if item.counted:
             item.counted = False
             left = self.per_account[message.account] - 1

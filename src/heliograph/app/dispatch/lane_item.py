@@ -8,6 +8,8 @@ from heliograph.app.ports import Deferred, Refused, Unknown
 
 NONE_TRIED: Final[frozenset[int]] = frozenset()
 
+NO_PARTS: Final[frozenset[int]] = frozenset()
+
 
 @dataclass(slots=True)
 class Refusal:
@@ -55,9 +57,9 @@ class LaneItem:
         """Number of parts without an answer."""
         self.taken = 0
         """Number of parts that the operator has, or may have but that are never sent again."""
-        self.doubtful: set[int] = set()
+        self.doubtful: frozenset[int] = NO_PARTS
         """Parts with an unknown outcome that are sent again."""
-        self.paused: set[int] = set()
+        self.paused: frozenset[int] = NO_PARTS
         """Parts of `doubtful` that first wait for a late answer or a receipt."""
         self.row = False
         """Whether the queue has a row for the message."""
@@ -87,7 +89,7 @@ class LaneItem:
             item.open = len(item.to_send)
         item.tried, item.resent, item.preliminary = queued.tried, queued.resent, queued.preliminary
         if queued.attempted:
-            item.doubtful = set(item.waiting)
+            item.doubtful = frozenset(item.waiting)
         return item
 
     @property
@@ -117,7 +119,7 @@ class LaneItem:
         if self.to_send is not None:
             self.to_send = list(range(self.open))
         if self.doubtful:
-            self.doubtful = set(range(self.open))
+            self.doubtful = frozenset(range(self.open))
 
     @property
     def away(self) -> int:

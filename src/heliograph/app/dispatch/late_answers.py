@@ -60,7 +60,7 @@ class LateAnswers:
         call then applies the rest."""
         found, self._found = self._found, []
         now = self._clock.now()
-        if self._unknown and not 0 <= now - self._guessed_at < GUESS_MS:
+        if self._unknown.by_key and not 0 <= now - self._guessed_at < GUESS_MS:
             self._guessed_at = now
             found += self._guesses(now)
         while found:

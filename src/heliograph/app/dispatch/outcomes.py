@@ -10,7 +10,7 @@ from typing import Final
 
 from heliograph.app.dispatch.failover import REFUSED, ReceiptFailover, Router, is_for_another, next_connector
 from heliograph.app.dispatch.lane import Lane
-from heliograph.app.dispatch.lane_item import LaneItem, Refusal
+from heliograph.app.dispatch.lane_item import NO_PARTS, LaneItem, Refusal
 from heliograph.app.dispatch.unknown_outcomes import UnknownOutcome, UnknownOutcomes
 from heliograph.app.facts import NO_ANSWER, NOT_SENT, Attempt, Message, MessageEnd, Queueing, Submission, Withdrawal
 from heliograph.app.ports import Accepted, Clock, Deferred, Gathering, Outcome, Part, Refused, Unknown
@@ -61,14 +61,14 @@ class PartOutcomes:
             return
         item: LaneItem = part.owner
         message = part.message
-        if self.unknown and (unknown := self.unknown.of(message.key, lane.connector)) is not None:
+        if self.unknown.by_key and (unknown := self.unknown.of(message.key, lane.connector)) is not None:
             outcome = self._corrected(unknown, part.segment, outcome)
         now, monotonic = self._clock.now(), self._clock.monotonic()
         took = int((monotonic - part.written) * 1000)
         waited = now - took - (message.released or message.time)
         if isinstance(outcome, Accepted):
             lane.window.taken(part, monotonic)
-            if not lane.window.breaker.is_calm:
+            if lane.window.breaker.failures:
                 lane.window.breaker.answered(monotonic, failed=False)
             self.accept(lane, item, part.segment, outcome.operator_id, now, waited, took)
         elif isinstance(outcome, Deferred) and outcome.status == NOT_SENT:
@@ -111,7 +111,7 @@ class PartOutcomes:
         breaker = lane.window.breaker
         if isinstance(outcome, Refused) and outcome.status == NOT_SENT:
             return for_another
-        if for_another or (isinstance(outcome, Refused) and not breaker.is_calm):
+        if for_another or (isinstance(outcome, Refused) and breaker.failures):
             breaker.answered(monotonic, failed=for_another)
         return for_another
 
@@ -162,7 +162,7 @@ class PartOutcomes:
             Attempt(message.account, message.key, segment, lane.connector, status, now)
             for segment, status in statuses.items()
         ]
-        item.doubtful.clear()
+        item.doubtful = NO_PARTS
         self.move(lane, item, connector)
 
     def move(self, lane: Lane, item: LaneItem, connector: int) -> None:
@@ -177,13 +177,13 @@ class PartOutcomes:
         """Sends a part with an unknown outcome again, up to UNANSWERED_TRIES times: at once, or after it waited for a
         late answer or a receipt."""
         if lane.policy.unknown_wait_ms and segment not in item.doubtful:
-            item.doubtful.add(segment)
-            item.paused.add(segment)
+            item.doubtful |= {segment}
+            item.paused |= {segment}
             self.rest(lane, item)
         elif not lane.policy.unknown_wait_ms and item.tries < UNANSWERED_TRIES * (
             1 if item.whole else item.message.segments
         ):
-            item.doubtful.add(segment)
+            item.doubtful |= {segment}
             lane.take_back(item, segment)
         else:
             item.taken += 1
@@ -278,10 +278,11 @@ class PartOutcomes:
 
     def close_part(self, lane: Lane, item: LaneItem, segment: int) -> None:
         """Closes a part whose end is among the facts."""
-        item.doubtful.discard(segment)
-        item.paused.discard(segment)
+        if item.doubtful:
+            item.doubtful -= {segment}
+            item.paused -= {segment}
         item.open -= 1
-        unknown = self.unknown.of(item.message.key, lane.connector) if self.unknown else None
+        unknown = self.unknown.of(item.message.key, lane.connector) if self.unknown.by_key else None
         if unknown is not None:
             for number in item.covers(segment):
                 unknown.answered.setdefault(number, None)

@@ -90,15 +90,14 @@ class PartCutter:
         return bool(self._used) and len(self._used.get(destination, ())) >= REFERENCES
 
     def release(self, item: LaneItem) -> None:
-        """Frees the item's concatenation reference. Idempotent."""
-        if item.reference:
-            destination = item.message.destination
-            used = self._used.get(destination)
-            if used is not None:
-                used.discard(item.reference)
-                if not used:
-                    del self._used[destination]
-            item.reference = 0
+        """Frees the item's concatenation reference."""
+        destination = item.message.destination
+        used = self._used.get(destination)
+        if used is not None:
+            used.discard(item.reference)
+            if not used:
+                del self._used[destination]
+        item.reference = 0
 
     def _reference(self, message: Message) -> int:
         """Returns a reference, 1 to 255, that no other long message to this number has at the moment.

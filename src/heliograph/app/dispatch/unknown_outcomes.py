@@ -43,18 +43,15 @@ class UnknownOutcome:
 class UnknownOutcomes:
     """Finds messages with parts of unknown outcome, of all lanes, by key and by number."""
 
-    __slots__ = ("_by_key", "_by_number")
+    __slots__ = ("_by_number", "by_key")
 
     def __init__(self) -> None:
-        self._by_key: dict[int, UnknownOutcome] = {}
+        self.by_key: dict[int, UnknownOutcome] = {}
         self._by_number: dict[tuple[int, str], list[int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_key)
 
     def of(self, key: int, connector: int) -> UnknownOutcome | None:
         """Returns the unknown outcomes of a message at this connector, or None."""
-        unknown = self._by_key.get(key)
+        unknown = self.by_key.get(key)
         return unknown if unknown is not None and unknown.connector == connector else None
 
     def note(self, item: LaneItem, connector: int, copies: int) -> UnknownOutcome:
@@ -64,10 +61,10 @@ class UnknownOutcomes:
         unknown = self.of(key, connector)
         if unknown is None:
             self.forget(key)
-            unknown = self._by_key[key] = UnknownOutcome(connector, item.message.destination)
+            unknown = self.by_key[key] = UnknownOutcome(connector, item.message.destination)
             self._by_number.setdefault((connector, unknown.destination), []).append(key)
-            if len(self._by_key) > MOST_UNKNOWN:
-                self.forget(next(iter(self._by_key)))
+            if len(self.by_key) > MOST_UNKNOWN:
+                self.forget(next(iter(self.by_key)))
         unknown.item, unknown.queued = item, False
         unknown.copies += copies
         return unknown
@@ -75,11 +72,11 @@ class UnknownOutcomes:
     def at(self, connector: int, number: str) -> list[UnknownOutcome]:
         """Returns the messages to a number, as a receipt writes it."""
         keys = self._by_number.get((connector, number)) or self._by_number.get((connector, number.lstrip("+0")), [])
-        return [self._by_key[key] for key in keys]
+        return [self.by_key[key] for key in keys]
 
     def forget(self, key: int) -> None:
         """Forgets a message. Idempotent."""
-        unknown = self._by_key.pop(key, None)
+        unknown = self.by_key.pop(key, None)
         if unknown is None:
             return
         unknown.item = None

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import cast
 from urllib.parse import quote_plus
 from zoneinfo import ZoneInfo
 
@@ -30,7 +29,7 @@ class ReceiptRenderer:
 
     def job(self, notice: Notice, account: Account, zone: ZoneInfo) -> WebhookJob:
         """Returns the next try of the notice; the first try makes `notice.body`."""
-        final = cast("ReachedState", notice.subject)
+        final: ReachedState = notice.subject
         message = final.message
         uuid = to_uuid(message.key, message.tail)
         name = f"dlr_{uuid}_{final.state.name.lower()}" if notice.key < 0 else f"dlr_{uuid}"

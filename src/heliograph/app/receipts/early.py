@@ -14,20 +14,17 @@ class EarlyReceiptCache:
     def __init__(self, gathering: Gathering, clock: Clock) -> None:
         self._gathering = gathering
         self._clock = clock
-        self._kept: dict[tuple[int, str], EarlyReceipt] = {}
+        self.kept: dict[tuple[int, str], EarlyReceipt] = {}
         self._second: dict[tuple[int, str], EarlyReceipt] = {}
         """Receipts with two ids, by their other id."""
 
-    def __bool__(self) -> bool:
-        return bool(self._kept)
-
     def all(self) -> list[EarlyReceipt]:
         """Returns the early receipts in memory, oldest first."""
-        return list(self._kept.values())
+        return list(self.kept.values())
 
     def keep(self, connector: int, report: Report) -> None:
         """Keeps a receipt without a message, in memory and as a row."""
-        known = self._kept.get((connector, report.operator_id))
+        known = self.kept.get((connector, report.operator_id))
         now = self._clock.now()
         if known is not None and known.destination == report.destination and now - known.at < STALE_MS:
             return  # The operator repeats it; the first receipt stays.
@@ -43,11 +40,11 @@ class EarlyReceiptCache:
         """Takes an early receipt that has its row into memory."""
         name = (early.connector, early.operator_id)
         self._forget(name)
-        self._kept[name] = early
+        self.kept[name] = early
         if early.other_id:
             self._second[early.connector, early.other_id] = early
-        if len(self._kept) > KEEP_EARLY:
-            self._forget(next(iter(self._kept)))
+        if len(self.kept) > KEEP_EARLY:
+            self._forget(next(iter(self.kept)))
 
     def matched(self, connector: int, operator_id: str) -> None:
         """Removes the receipt, which has found its message, from memory and the rows."""
@@ -59,7 +56,7 @@ class EarlyReceiptCache:
         now = self._clock.now()
         for form in notations(operator_id):
             name = connector, form
-            for early in (self._kept.get(name), self._second.get(name)):
+            for early in (self.kept.get(name), self._second.get(name)):
                 if early is not None and is_for(report_of(early, now), operator_id, message, last_resort=True):
                     return early
         return None
@@ -67,7 +64,7 @@ class EarlyReceiptCache:
     def named(self, connector: int, operator_id: str, destination: str) -> EarlyReceipt | None:
         """Returns the early receipt for `operator_id` if it was sent to `destination`, else None."""
         for form in notations(operator_id):
-            early = self._kept.get((connector, form))
+            early = self.kept.get((connector, form))
             if early is None or (form != operator_id and not early.destination):
                 continue
             if agrees(early.destination, destination):
@@ -84,11 +81,11 @@ class EarlyReceiptCache:
 
     def drop(self, before: int) -> None:
         """Forgets receipts from before then (ms); their rows stay."""
-        for name in [name for name, early in self._kept.items() if early.at < before]:
+        for name in [name for name, early in self.kept.items() if early.at < before]:
             self._forget(name)
 
     def _forget(self, name: tuple[int, str]) -> EarlyReceipt | None:
-        early = self._kept.pop(name, None)
+        early = self.kept.pop(name, None)
         if early is not None and early.other_id:
             self._second.pop((early.connector, early.other_id), None)
         return early

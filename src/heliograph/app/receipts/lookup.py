@@ -175,7 +175,7 @@ class ReceiptLookup:
             if len(track.states) == track.message.segments:
                 matcher.complete(track, now)
                 self._gathering.wake()
-        if matcher.shared and matcher.early and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
+        if matcher.shared and matcher.early.kept and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
             self._retried_at = now
             await self.reconsider([each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
 

@@ -125,7 +125,7 @@ class ReceiptMatcher:
             track.accepted += len(segments)
         self.ids.begin(connector, operator_id)
         self.awaited.take(track, segments, connector, operator_id, now)
-        if self.early:
+        if self.early.kept:
             early = self.early.of(message, connector, operator_id)
             if early is not None:
                 self.early.matched(connector, early.operator_id)

@@ -91,9 +91,9 @@ class Composer:
         optional, wrong_optional = (None, None) if fields.given is None else _optional_fields(fields)
         texts = self._texts(account, fields, fields.kind, routes, optional)
         attached = self._attached(who, senders, routes, texts) if fitting else None
-        at = self._due(who, fields.time, now)
+        at = now if fields.time is None else self._due(who, fields.time, now)
         wants, way, callback_url = self._callback(who, fields)
-        reference = _reference(fields.reference)
+        reference = None if fields.reference is None else _reference(fields.reference)
         if wrong_optional is not None:
             raise wrong_optional
         scheduled = fields.time is not None

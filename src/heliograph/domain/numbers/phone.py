@@ -162,9 +162,9 @@ class PrefixTable(Generic[Value]):
 
     def find(self, number: str) -> Value | None:
         """Returns the value of the longest matching prefix, or None."""
-        values = self._values
-        digits = digits_of(number)
-        key, size = int("1" + digits), len(digits)
+        if not (number.isascii() and number.isdigit()) or len(number) > MAX_DIGITS:
+            number = digits_of(number)
+        values, key, size = self._values, int("1" + number), len(number)
         for length in self._lengths:
             if length <= size:
                 value = values.get(key // _POWERS[size - length])

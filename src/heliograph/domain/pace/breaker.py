@@ -22,30 +22,28 @@ _ALL: Final = (1 << LATEST) - 1
 class Breaker:
     """Counts the failures among the latest answers. Times are monotonic seconds."""
 
-    __slots__ = ("_answers", "_next_test", "is_open")
+    __slots__ = ("_next_test", "failures", "is_open")
 
     is_open: bool
     """Whether messages should go elsewhere, but for the tests."""
+    failures: int
+    """The failures among the latest answers: a bit an answer, the newest the lowest, 1 for a failure. While it is 0, a
+    success changes nothing."""
 
     def __init__(self) -> None:
         self.is_open = False
-        self._answers = 0
+        self.failures = 0
         self._next_test = 0.0
-
-    @property
-    def is_calm(self) -> bool:
-        """Whether none of the latest answers was a failure, so that a success changes nothing."""
-        return self._answers == 0
 
     def answered(self, now: float, *, failed: bool) -> None:
         """Counts an answer of the operator."""
         if self.is_open:
             if not failed:
                 self.is_open = False
-                self._answers = 0
+                self.failures = 0
             return
-        self._answers = (self._answers << 1 | failed) & _ALL
-        if failed and self._answers.bit_count() * 2 >= LATEST:
+        self.failures = (self.failures << 1 | failed) & _ALL
+        if failed and self.failures.bit_count() * 2 >= LATEST:
             self.is_open = True
             self._next_test = now + TEST_S
 

@@ -1,15 +1,13 @@
 """Preparation of a request's text: its URL-encoding, and its typographic characters."""
 
 import re
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import unquote_plus
-
-Rule = Literal["auto", "always", "never"]
 
 _URL_ENCODED = re.compile(r"(?:[A-Za-z0-9\-_.~*+]|%[0-9A-Fa-f]{2})*").fullmatch
 
 
-def decode_content(text: str, rule: Rule) -> str:
+def decode_content(text: str, rule: str) -> str:
     """Returns the intended text of the `content` of a JSON request, which some clients send URL-encoded.
 
     `auto` decodes a text that is entirely well-formed URL-encoded UTF-8, and leaves any other unchanged. So
