@@ -150,11 +150,13 @@ def _parse(pdu: DeliverSm | DataSm) -> ReceiptContent:
     text_id, sub, dlvrd, submit_date, done_date, stat, err, text = _fields_of(pdu)
     state, message_id, error = None, None, None
     if pdu.tlvs:
-        tlv_id = tlv.find_text(pdu.tlvs, tlv.RECEIPTED_MESSAGE_ID)
-        message_id = tlv_id.strip(_TRIMMINGS) if tlv_id else None
-        number = tlv.find_integer(pdu.tlvs, tlv.MESSAGE_STATE)
-        state = None if number is None else _STATE_OF_NUMBER.get(number)
-        error = _network_error(tlv.find(pdu.tlvs, tlv.NETWORK_ERROR_CODE), err)
+        values = dict(reversed(pdu.tlvs))  # the first of several with the same tag counts
+        if tlv_id := values.get(tlv.RECEIPTED_MESSAGE_ID):  # many peers leave out the closing zero
+            message_id = tlv_id.partition(b"\0")[0].decode("latin-1").strip(_TRIMMINGS)
+        if number := values.get(tlv.MESSAGE_STATE):
+            state = _STATE_OF_NUMBER.get(int.from_bytes(number, "big"))
+        if network_error := values.get(tlv.NETWORK_ERROR_CODE):
+            error = _network_error(network_error, err)
     return ReceiptContent(
         message_id or text_id or "",
         (text_id or None) if message_id and text_id != message_id else None,
@@ -187,7 +189,7 @@ def _decoded(content: bytes, esm_class: int, data_coding: int) -> str:
     # Some message centres copy the esm_class of the message, header bit and all, to a receipt without a header.
     if esm_class & c.ESM_UDHI and content and content[0] < 0x20 and content[0] + 1 < len(content):
         content = content[content[0] + 1 :]
-    if data_coding == DataCoding.UCS2 or content[:1] == b"\0" or content[1:2] == b"\0":
+    if 0 in content[:2] or data_coding == DataCoding.UCS2:
         little = content[1:2] == b"\0"
         return content.decode("utf-16-le" if little else "utf-16-be", "replace")
     return content.decode("latin-1")
@@ -221,12 +223,12 @@ def _state_of_text(word: str) -> str:
     return _STATES.get(word, word)
 
 
-def _network_error(value: bytes | None, text: str | None) -> str | None:
+def _network_error(value: bytes, text: str | None) -> str | None:
     """Returns the number in network_error_code (5.3.2.31: one octet of network type, two octets of code).
 
     Returns None if the value is malformed, or if it is 0 while the text has an error code.
     """
-    if value is None or len(value) != 3:
+    if len(value) != 3:
         return None
     code = int.from_bytes(value[1:], "big")
     return f"{code:03d}" if code or not text else None

@@ -233,12 +233,6 @@ def find_integer(tlvs: Tlvs, tag: int) -> int | None:
     return int.from_bytes(value, "big") if value else None
 
 
-def find_text(tlvs: Tlvs, tag: int) -> str | None:
-    """The first value of `tag` up to its closing zero, which many peers leave out."""
-    value = find(tlvs, tag)
-    return None if value is None else value.partition(b"\0")[0].decode("latin-1")
-
-
 def described(tlvs: Tlvs) -> dict[str, Value]:
     """Names and typed values, for people; unknown tags and integers of a wrong size stay octets."""
     found: dict[str, Value] = {}

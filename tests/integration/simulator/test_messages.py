@@ -34,7 +34,7 @@ async def test_submit_and_receipt(start: Start) -> None:
     assert (receipt.source_addr, receipt.destination_addr) == ("447700900100", "Acme")
     assert (delivery.source_addr_ton, delivery.source_addr_npi) == (1, 1)
     assert (delivery.dest_addr_ton, delivery.dest_addr_npi) == (5, 0)
-    assert tlv.find_text(delivery.tlvs, tlv.RECEIPTED_MESSAGE_ID) == answered.message_id
+    assert tlv.find(delivery.tlvs, tlv.RECEIPTED_MESSAGE_ID) == f"{answered.message_id}\0".encode()
     assert tlv.find_integer(delivery.tlvs, tlv.MESSAGE_STATE) == MessageState.DELIVERED
     await smsc.until(lambda: smsc.simulator.counters.receipts.answered == 1)
 

@@ -135,7 +135,8 @@ def test_tlvs_count_first_and_the_text_fills_in() -> None:
 
 
 def test_tlvs_are_enough() -> None:
-    tlvs = (tlv.make(tlv.RECEIPTED_MESSAGE_ID, "1"), tlv.make(tlv.MESSAGE_STATE, 0))
+    """The first of two equal tags counts. Many peers leave out the closing zero of the id."""
+    tlvs = ((tlv.RECEIPTED_MESSAGE_ID, b"1"), tlv.make(tlv.MESSAGE_STATE, 0), tlv.make(tlv.MESSAGE_STATE, 2))
 
     receipt = read("", tlvs=tlvs)
 
