@@ -102,14 +102,15 @@ class SeriesCounter:
 
     def _count_ended(self, finals: list[MessageEnd]) -> None:
         delivered = Delivery.DELIVRD
-        self._delivered.update(
-            [
-                (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
-                 message.network, each.waited, 0)
-                for each in finals
-                if each.state is delivered and (message := each.message) is not None
-            ]
-        )  # fmt: skip
+        alike = [
+            (each.at // MINUTE, each.account, each.connector, message.destination[:HEAD],
+             message.network, each.waited, 0)
+            for each in finals
+            if each.state is delivered and (message := each.message) is not None
+        ]  # fmt: skip
+        self._delivered.update(alike)
+        if len(alike) == len(finals):
+            return
         for final in finals:
             if final.state is not delivered and final.message is not None:
                 message = final.message
