@@ -891,3 +891,14 @@ async def test_nothing_has_a_nul_in_it(house: AdminHouse, ada: Browser) -> None:
     assert (await ada.post("/accounts", {"name": "a\0"})).status == 400
     assert (await Browser(house.console).sign_in("a\0", "correct horse")).status == 400
     assert house.gateway.journal.lines == []
+
+
+async def test_an_accounts_settings_are_in_groups_and_its_plan_is_chosen(house: AdminHouse, ada: Browser) -> None:
+    await ada.follow(await ada.post("/prices", {"price_prefix": "49", "price": "0.07", "plan": "cheap"}))
+    page = (await ada.get("/accounts/acme")).text
+    groups = re.findall(r"<fieldset class=\"group\"><legend>([^<]+)</legend>(.*?)</fieldset>", page, re.DOTALL)
+    assert [title for title, _ in groups][:2] == ["General", "Limits"]
+    assert '<option value="cheap">cheap</option>' in groups[0][1]
+    assert 'name="daily_spend"' in groups[1][1]
+    changed = await ada.follow(await ada.post("/accounts/acme/settings", {"plan": "cheap"}))
+    assert '<option value="cheap" selected>' in changed.text

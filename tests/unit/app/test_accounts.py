@@ -7,7 +7,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import accounts, keys
-from heliograph.app.resources.account_settings import SETTINGS
+from heliograph.app.resources.account_settings import GROUPS, SETTINGS
 from heliograph.app.resources.accounts import ACCOUNTS, Credentials
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.callback_url import CallbackUrls
@@ -275,3 +275,7 @@ async def test_nobody_is_nobody(desk: Desk) -> None:
     ):  # fmt: skip
         with pytest.raises(NoSuch, match="There is no account x"):
             await call
+
+
+def test_every_setting_is_in_one_group_of_the_form() -> None:
+    assert sorted(name for _, names in GROUPS for name in names) == sorted(each.name for each in SETTINGS)

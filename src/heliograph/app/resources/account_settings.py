@@ -231,6 +231,32 @@ SETTINGS: tuple[Field, ...] = (
 
 SETTING = {each.name: each for each in SETTINGS}
 
+GROUPS: Final = (
+    ("General", ("timezone", "plan", "credit_limit", "suspended", "senders", "networks")),
+    (
+        "Limits",
+        (
+            "rate", "request_rate", "request_burst", "list_interval", "daily_messages", "daily_spend", "max_waiting",
+            "prefixes", "guard",
+        ),
+    ),
+    ("Requests", ("smart", "relaxed", "content_decoding")),
+    ("Receipts", ("callback_url", "callback_format", "receipt_fields")),
+    (
+        "Messages from phones",
+        ("inbound_url", "inbound_way", "inbound_reply", "opt_out", "stop_text", "help_text"),
+    ),
+    (
+        "SMPP",
+        (
+            "smpp_system_id", "smpp_binds", "smpp_window", "smpp_id", "smpp_receipts", "smpp_alphabet",
+            "smpp_reference", "smpp_dedupe_s", "smpp_status", "country",
+        ),
+    ),
+    ("Retention", ("retain_text_days", "retain_number_days", "retain_days")),
+)  # fmt: skip
+"""The groups of the console's form, with the names of their settings. Each setting is in one group."""
+
 _TERMS: Final = {
     "smpp_binds": "binds",
     "smpp_window": "window",

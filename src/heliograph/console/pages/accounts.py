@@ -78,8 +78,12 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         balance=await request.desk.store.customers.balance(account.id),
         keys=keys,
         texts=texts,
-        fields=SETTINGS,
-        words={
+        groups=[
+            (title, [each for name in names for each in SETTINGS if each.name == name])
+            for title, names in account_settings.GROUPS
+        ],
+        words={"plan": sorted({*await prices.plans(request.desk), texts["plan"]})}
+        | {
             each.name: ((each.empty,) if each.nullable else ()) + each.type.words
             for each in SETTINGS
             if isinstance(each.type, Choice)
