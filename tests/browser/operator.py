@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ConsoleMessage, Dialog, Locator, Page, Request, Response, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Response, expect
 
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 
@@ -54,22 +54,15 @@ class Operator:
         return self.page
 
     def answer(self, button: Locator, *, yes: bool) -> None:
-        """Clicks what asks whether one is sure; it leads to another page if one is."""
-        asked = []
-
-        def answer(dialog: Dialog) -> None:
-            asked.append(dialog.message)
-            if yes:
-                dialog.accept()
-            else:
-                dialog.dismiss()
-
-        self.page.once("dialog", answer)
+        """Clicks a button that asks for confirmation. With `yes` it leads to another page."""
+        button.click()
+        dialog = self.page.get_by_role("dialog")
+        expect(dialog.get_by_role("heading")).not_to_be_empty()
         if yes:
-            self.follow(button)
+            self.follow(dialog.locator("[value=yes]"))
         else:
-            button.click()
-        assert len(asked) == 1
+            dialog.get_by_role("button", name="Keep as it is").click()
+            expect(dialog).not_to_be_visible()
 
     def sign_in(self, name: str = USER_NAME, password: str = USER_PASSWORD) -> None:
         page = self.go("/sign-in")

@@ -18,6 +18,7 @@ from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
 
 _CODE = re.compile(r"`([^`]*)`")
+_NAME = re.compile(r"(?<![\w<>])\*([A-Za-z][\w ]*)\*(?!\w)")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 ASSETS = {
@@ -77,8 +78,8 @@ def rate(number: float) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Returns a text with code for each part in backticks, and a time element for each moment in UTC, such as
-    `2027-01-15T08:00:00Z`."""
+    """Returns a text with code for each part in backticks, emphasis for each part in asterisks, and a time element for
+    each moment in UTC, such as `2027-01-15T08:00:00Z`."""
 
     def time(found: re.Match[str]) -> str:
         try:
@@ -86,7 +87,7 @@ def prose(text: str) -> Markup:
         except ValueError:
             return found[0]  # such as the 30th of February
 
-    marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
+    marked = _NAME.sub(r"<em>\1</em>", _CODE.sub(r"<code>\1</code>", str(escape(text))))
     return Markup(_MOMENT.sub(time, marked))  # noqa: S704 - escaped
 
 

@@ -36,6 +36,10 @@ def test_prose_has_code_and_moments_and_nothing_else() -> None:
     assert render.prose("Run `a <b>`, <b>") == "Run <code>a &lt;b&gt;</code>, &lt;b&gt;"
     time = '<time datetime="2027-01-15T08:00:00Z">2027-01-15 08:00:00</time>'
     assert render.prose("next at 2027-01-15T08:00:00Z") == f"next at {time}"
+    assert (
+        render.prose("kept *unrouted*, `ACME*` and `A*`")
+        == "kept <em>unrouted</em>, <code>ACME*</code> and <code>A*</code>"
+    )
     assert render.prose("2027-02-30T08:00:00Z") == "2027-02-30T08:00:00Z"
 
 

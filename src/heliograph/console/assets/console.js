@@ -15,7 +15,7 @@
   // not clicked.
   // Where no answer comes, or none of use, it is marked as old, and a line above says since when.
   for (const part of document.querySelectorAll("[data-refresh]")) {
-    const used = () => part.contains(document.activeElement) || part.matches(":active") || part.querySelector(":checked");
+    const used = () => part.contains(document.activeElement) || part.matches(":active") || part.querySelector(":checked") || document.querySelector("dialog[open]");
     const warning = document.createElement("p");
     warning.className = "trouble";
     warning.setAttribute("role", "alert");
@@ -83,9 +83,46 @@
     if (submits !== undefined) event.target.form.requestSubmit();
   });
 
+  // form[data-confirm]: a dialog asks first, and shows what is at stake: the row of the table, or the rows that are ticked.
+  const dialog = document.getElementById("confirm");
+  const stake = (form) => {
+    const ticked = [...form.elements].filter((each) => each.type === "checkbox" && each.name && each.checked);
+    const row = form.closest("tr");
+    if (ticked.length) return [["Selected", ticked.length]];
+    if (!row) return [];
+    const titles = [...row.closest("table").querySelectorAll("thead th")].map((each) => each.textContent);
+    return [...row.cells]
+      .filter((cell) => !cell.querySelector("form, input"))
+      .map((cell) => [titles[cell.cellIndex], cell.innerText.trim()])
+      .filter(([title, text]) => title && text);
+  };
   document.addEventListener("submit", (event) => {
-    const question = event.target.dataset.confirm;
-    if (question && !window.confirm(question)) event.preventDefault();
+    const form = event.target;
+    const question = form.dataset.confirm;
+    if (!question || "confirmed" in form.dataset) return;
+    event.preventDefault();
+    const button = event.submitter;
+    const yes = dialog.querySelector("[value=yes]");
+    dialog.querySelector("h2").textContent = question;
+    yes.textContent = button.textContent;
+    yes.classList.toggle("danger", button.classList.contains("danger"));
+    yes.classList.toggle("primary", !button.classList.contains("danger"));
+    dialog.querySelector("dl").replaceChildren(...stake(form).map(([title, text]) => {
+      const part = document.createElement("div");
+      part.append(
+        Object.assign(document.createElement("dt"), { textContent: title }),
+        Object.assign(document.createElement("dd"), { textContent: text }),
+      );
+      return part;
+    }));
+    dialog.returnValue = "";
+    dialog.onclose = () => {
+      if (dialog.returnValue !== "yes") return;
+      form.dataset.confirmed = "";
+      form.requestSubmit(button);
+      delete form.dataset.confirmed;
+    };
+    dialog.showModal();
   });
 
   const octets = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));

@@ -45,7 +45,7 @@
         return;
       }
     }
-    if (list.open) return;
+    if (document.querySelector("dialog[open]")) return;
     if (event.key === "/") {
       search.focus();
       search.select();
