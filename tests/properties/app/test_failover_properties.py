@@ -26,7 +26,9 @@ from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGath
 
 SYSERR, SUBMITFAIL, THROTTLED, BAD_NUMBER = 0x08, 0x45, 0x58, 0x0B
 UNDELIVERED = Delivery.UNDELIV, "011"
-POLICY = LanePolicy(failover=FailoverPolicy(frozenset({SYSERR, SUBMITFAIL}), receipts=frozenset({UNDELIVERED})))
+POLICY = LanePolicy(
+    failover=FailoverPolicy(frozenset({SYSERR, SUBMITFAIL}), receipts=frozenset({UNDELIVERED}), after_s=1.0)
+)
 CONNECTORS = (1, 2, 3)
 OUTCOMES = st.sampled_from(
     [
@@ -181,6 +183,9 @@ class FailoverMachine(RuleBasedStateMachine):
 
     @rule(connector=st.sampled_from(CONNECTORS))
     def give_back(self, connector: int) -> None:
+        due = finish(self.store.queue.next_due())
+        for each in CONNECTORS:
+            self.dispatcher.lane(each).oldest_row = due.get(each)
         finish(self.dispatcher.claims.give_back(self.dispatcher.lane(connector), self.store.queue))
 
     @rule(outcomes=st.lists(OUTCOMES, min_size=1, max_size=3))

@@ -150,8 +150,8 @@ class PartOutcomes:
     def fail_over(
         self, lane: Lane, item: LaneItem, connector: int, reason: str, refusals: Mapping[int, Refusal] = NO_REFUSALS
     ) -> None:
-        """Gives a message to the next candidate, because its operator refused it or cannot take it. An operator that
-        may have a part of it, which `failover_unknown` allows, counts among the operators that tried it."""
+        """Gives a message to another candidate: its operator refused it, or cannot take it soon. An operator that may
+        have a part of it, which `failover_unknown` allows, counts among the operators that tried it."""
         self.failovers[lane.connector, reason] += 1
         message, now = item.message, self._clock.now()
         statuses = dict.fromkeys(sorted(item.doubtful.difference(refusals)), NO_ANSWER)
