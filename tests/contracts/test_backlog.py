@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Attempt, Facts, Queueing, Submission, Withdrawal
+from heliograph.app.facts import NO_ANSWER, Attempt, Facts, Queueing, Submission, Withdrawal
 from heliograph.app.ports import Store
 from heliograph.app.ports.backlog import (
     OrderAnswer,
@@ -129,14 +129,17 @@ async def test_a_message_of_which_a_part_may_have_left_stays(
 ) -> None:
     attempted = await queued(given, account, attempted=True)
     taken = await queued(given, account, segments=2)
-    undelivered = await queued(given, account)
+    undelivered, unanswered = await queued(given, account), await queued(given, account)
     claimed = await queued(given, account, connector=2)
     submissions = [Submission(account.id, taken, 0, 1, "a", 0, START)]
-    attempts = [Attempt(account.id, undelivered, 0, 1, 0, START)]
+    attempts = [
+        Attempt(account.id, undelivered, 0, 1, 0, START),
+        Attempt(account.id, unanswered, 0, 1, NO_ANSWER, START),
+    ]
     await store.commits.record(Facts(submissions=submissions, attempts=attempts))
     assert await due(store, 2) == [claimed]
     before = await rows(store)
-    assert await store.backlog.change(action, [attempted, taken, undelivered, claimed], START, 3) == 0
+    assert await store.backlog.change(action, [attempted, taken, undelivered, unanswered, claimed], START, 3) == 0
     assert await rows(store) == before
     assert before[attempted].attempted
     assert before[claimed].is_claimed

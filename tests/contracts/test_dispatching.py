@@ -120,6 +120,19 @@ def taken(message: Message, connector: int, name: str, at: int = START, segment:
     return Submission(message.account, message.key, segment, connector, f"{name}{segment}", 0, at)
 
 
+@pytest.mark.parametrize(("connector", "may_be_refunded"), [(1, True), (2, False)])
+async def test_a_message_that_another_operator_may_have_is_not_refunded(
+    store: Store, given: Given, account: Account, connector: int, may_be_refunded: bool
+) -> None:
+    message = await given.sent(account.id)
+    unanswered = Attempt(account.id, message.key, 0, 1, NO_ANSWER, START)
+    await store.commits.record(
+        Facts(attempts=[unanswered], queueings=[replace(queueing(message), connector=connector)])
+    )
+    (claimed,) = await store.queue.claim(connector, 10, START + HOUR, NODE)
+    assert claimed.resent is not may_be_refunded
+
+
 @pytest.mark.parametrize("segments", [1, 2])
 async def test_a_message_that_was_not_delivered_waits_for_another_connector(
     store: Store, given: Given, account: Account, segments: int

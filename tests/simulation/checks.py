@@ -158,6 +158,7 @@ def messages(
     promised = {
         (operator.connector.id, name): kept for operator in operators for name, kept in operator.promised.items()
     }
+    doubted = {each.key for each in rows.attempts if each.status == NO_ANSWER}
     given = Counter((answer.connector, answer.operator_id) for answer in rows.sent.values() if answer.status == 0)
     for key, message in rows.messages.items():
         final = rows.finals.get(key)
@@ -177,8 +178,9 @@ def messages(
                 wrong.append(f"{key} is still scheduled")
             continue
         if None in answers:
-            if final is not None and any(operator.undelivered[key, 0] for operator in operators):
-                continue  # an operator did not deliver it, and the next refused it, or its time was over
+            left = key in doubted or any(operator.undelivered[key, 0] for operator in operators)
+            if final is not None and left:
+                continue  # an operator did not deliver it, or may have it; the next refused it, or its time was over
             wrong.append(f"{key} was never sent: {answers}")
             continue
         if message.wants_receipt:

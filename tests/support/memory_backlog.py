@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from heliograph.app.facts import NO_ANSWER
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder, WaitingGroup, WaitingRow
 from heliograph.app.records import MessageHold
 from heliograph.domain.calendar import DAY_MS
@@ -55,7 +56,7 @@ class MemoryBacklog(MemoryPart):
 
     async def change(self, action: QueueAction, keys: Sequence[int], now: int, connector: int = 0) -> int:
         rows = self._open()
-        resent = {each.key for each in rows.attempts if each.status == 0}
+        resent = {each.key for each in rows.attempts if each.status in (0, NO_ANSWER)}
         free = [key for key in sorted(keys) if key in rows.queue and rows.queue[key].node is None]
         unsent = [key for key in free if key not in resent and is_whole(self._place, key)]
         for key in unsent:

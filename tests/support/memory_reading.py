@@ -73,7 +73,10 @@ class MemoryReading(MemoryPart):
         if queued:
             message.connector = rows.queue[key].connector
         tried = frozenset(each.connector for each in rows.attempts if each.key == key) - {message.connector}
-        resent = queued and any(each.key == key and each.status == 0 for each in rows.attempts)
+        before = [each for each in rows.attempts if each.key == key] if queued else []
+        resent = any(
+            each.status == 0 or (each.status == NO_ANSWER and each.connector != message.connector) for each in before
+        )
         return Queued(
             message, attempted, frozenset(answers), taken, tried if queued else frozenset(), resent,
             untried=untried, preliminary=preliminary,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from heliograph.app.configuration import Missing
-from heliograph.app.facts import InboundMessage
+from heliograph.app.facts import NO_ANSWER, InboundMessage
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.state import TABLE, State, Trigger
 from heliograph.domain.message.suppression import Suppression
@@ -41,7 +41,7 @@ def suppress(place: MemoryState, account: int, number: str, at: int, source: str
         if (rows.messages[key].account, rows.messages[key].destination) == (account, number)
         and row.node is None
         and is_whole(place, key)
-        and not any(each.key == key and each.status == 0 for each in rows.attempts)
+        and not any(each.key == key and each.status in (0, NO_ANSWER) for each in rows.attempts)
     ]
     withdraw_waiting(place, waiting, at)
     return True

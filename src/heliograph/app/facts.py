@@ -573,7 +573,8 @@ class Queued:
     tried: frozenset[int] = frozenset()
     """Other connectors that tried it."""
     resent: bool = False
-    """Whether an operator took it before and did not deliver it (`Resend`)."""
+    """Whether an operator took it before and did not deliver it (`Resend`), or the operator of another connector may
+    have it (`failover_unknown`)."""
     suppressed: bool = False
     """The recipient opted out, and nothing of the message has left."""
     untried: bool = False

@@ -74,7 +74,7 @@ class LaneItem:
         self.preliminary = False
         """Whether the connector of its acceptance is looked at again, since none has tried it."""
         self.resent = False
-        """Whether an operator took the message before and did not deliver it: it is not refunded."""
+        """Whether an operator took the message before and did not deliver it, or may have it: it is not refunded."""
         self.refusals: dict[int, Refusal] | None = None
         """Answers to parts after which another operator may try the message, once no part of it is under way."""
 

@@ -71,7 +71,7 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
     connectors = {key: connector for key, connector, _ in rows}
     suppressed = yield Q.suppressed_among(keys=keys)
-    tried, resent = yield from tried_among(keys)
+    tried, resent = yield from tried_among(connectors)
     released: dict[int, int] = dict((yield Q.released_among(keys=keys)))
     for queued in claimed:
         queued.message.released = released.get(queued.message.key, 0)
@@ -86,14 +86,15 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     return claimed
 
 
-def tried_among(keys: Sequence[int]) -> Steps[tuple[dict[int, frozenset[int]], set[int]]]:
+def tried_among(connectors: Mapping[int, int]) -> Steps[tuple[dict[int, frozenset[int]], set[int]]]:
     """Returns the connectors that tried some messages without an end, by the message's key, and the keys of the
-    messages that an operator took and did not deliver."""
+    messages that an operator took and did not deliver, or that the operator of another connector may have.
+    `connectors`: the connectors that the messages wait for, by their keys."""
     tried: dict[int, frozenset[int]] = {}
     resent = set()
-    for key, connector, taken, _ in (yield Q.tried_among(keys=keys)):
+    for key, connector, taken, is_unanswered in (yield Q.tried_among(keys=list(connectors))):
         tried[key] = tried.get(key, frozenset()) | {connector}
-        if taken:
+        if taken or (is_unanswered and connector != connectors[key]):
             resent.add(key)
     return tried, resent
 

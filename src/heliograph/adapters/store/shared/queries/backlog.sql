@@ -17,11 +17,11 @@ SELECT q.key, m.tail, q.connector, q.account, q.phone, m.network, m.time, m.pric
 FROM queue AS q JOIN message AS m ON m.key = q.key WHERE q.key > :after ORDER BY q.key LIMIT :limit;
 
 -- unsent_among: The rows among these that no node has claimed, and of which no part may have left. An attempt with the
--- status 0 is of an operator that took the message, and did not deliver it.
+-- status 0 is of an operator that took the message, and did not deliver it; one without an answer may have it.
 SELECT q.key, q.account FROM queue AS q
 WHERE q.key {among(keys)} AND q.node IS NULL AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
-  AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status = 0)
+  AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status IN (0, {NO_ANSWER}))
 ORDER BY q.key;
 
 -- move_queued: Gives messages another connector. Messages that the earlier operator deferred are due at once.

@@ -5,12 +5,13 @@ VALUES (:account, {digest(number)}, :number, :since, :source) ON CONFLICT DO NOT
 -- note_suppressed: Notes with an account whether it has suppressions.
 UPDATE account SET suppressed = EXISTS (SELECT 1 FROM suppression AS s WHERE s.account = :account) WHERE id = :account;
 
--- waiting_for: An account's messages to a phone in the queue of which no part has left. An attempt with the status 0 is
--- an operator's that took the message and did not deliver it: such a message ends without a refund when it is claimed.
+-- waiting_for: An account's messages to a phone in the queue of which no part has left. An operator
+-- with an attempt of the status 0 took the message and did not deliver it, or without an answer may have it: such a
+-- message ends without a refund when it is claimed.
 SELECT q.key FROM queue AS q
 WHERE q.account = :account AND q.phone = :number AND q.node IS NULL AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
-  AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status = 0)
+  AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status IN (0, {NO_ANSWER}))
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
 ORDER BY q.key;
 
