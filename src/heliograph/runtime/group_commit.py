@@ -291,6 +291,8 @@ class GroupCommit:
         try:
             await self._commits.record(facts)
         except StoreRejected:
+            patience.cancel()  # the store answers, however long the search for the value takes
+            self._troubled = self._clock.monotonic()
             await Bisection(self._commits, facts, self.refused_facts.note).record()
         finally:
             patience.cancel()

@@ -425,6 +425,22 @@ def test_what_the_store_will_not_have_is_left_out_and_all_else_goes_on() -> None
     scenario(story)
 
 
+def test_a_store_that_refuses_values_is_there_however_long_these_are_looked_for() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.unfit = set(range(200))
+        for key in range(200):
+            rig.attempt(key)
+        await asyncio.sleep(COMMIT_S / 2)
+        waiting = rig.send()
+        await asyncio.sleep(HOLD_S + 0.5)
+        assert rig.store.under_way, "it still looks for them"
+        assert not is_away(rig)
+        await rig.gatherer.flushed()
+        assert waiting.verdict is Verdict.ACCEPTED
+
+    scenario(story)
+
+
 def test_where_the_store_goes_away_meanwhile_the_commit_fails_and_nothing_is_written_twice() -> None:
     async def story(rig: Rig) -> None:
         rig.store.unfit = {UNFIT}
