@@ -14,7 +14,7 @@ import msgspec
 from heliograph import __version__
 from heliograph.app.configuration import Connector
 from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
-from heliograph.app.ports import Carrier, CarrierEvents, Store, WebhookSender
+from heliograph.app.ports import Away, Carrier, CarrierEvents, Store, WebhookSender
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.compose import Composer
@@ -23,9 +23,17 @@ from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegiste
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import STORE_FILE, make_secrets, open_ported, open_store, retention, terms
+from heliograph.composition.commands import (
+    STORE_FILE,
+    make_secrets,
+    open_ported,
+    open_store,
+    retention,
+    terms,
+)
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
+from heliograph.composition.encryption import OpenedStore
 from heliograph.composition.listening import Listening
 from heliograph.composition.smpp_server import CustomerBinds
 from heliograph.composition.watching import Unusable, Watching
@@ -41,9 +49,10 @@ from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
+from heliograph.runtime.outage import Outage
 from heliograph.runtime.refusal_writer import RefusalWriter
 from heliograph.runtime.service_manager import ServiceManager
-from heliograph.runtime.tasks import whereabouts
+from heliograph.runtime.tasks import end, whereabouts
 from heliograph.runtime.traffic_guard import TrafficGuard
 
 if TYPE_CHECKING:
@@ -52,6 +61,9 @@ if TYPE_CHECKING:
 
 OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
+
+STORE_AGAIN_S = 1.0
+"""Seconds between two attempts to open a store whose database is away."""
 
 HTTP_GRACE_SHARE = 0.5
 """Share of `shutdown.drain_s` that open HTTP requests may take."""
@@ -86,7 +98,8 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
     loop.add_signal_handler(signal.SIGHUP, gateway.reload)
     gc.set_threshold(*GC_THRESHOLDS)  # the start reads large tables
     manager = ServiceManager()
-    await gateway.start()
+    if not await gateway.start(stop):
+        return 0
     try:
         gc.collect()
         gc.freeze()
@@ -159,8 +172,8 @@ class Gateway:
             self._reloading.add(task)
             task.add_done_callback(self._reloading.discard)
 
-    async def start(self) -> None:
-        """Returns when requests are served."""
+    async def start(self, stop: asyncio.Event) -> bool:
+        """Returns True when requests are served, and False if `stop` was set while the database was awaited."""
         from heliograph.adapters.system.clock import SystemClock
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.verifier import PasswordVerifier
@@ -173,8 +186,12 @@ class Gateway:
         self._verifier = PasswordVerifier(self._secrets)
         self._keep_from_others()
         self._listening = listening = Listening(settings, self._journal)
-        store, encryption = await open_store(settings, serves=True)
-        self._store = store
+        opened = await self._opened_store(listening, stop)
+        if opened is None:
+            await listening.stop(0.0)
+            self._verifier.close()
+            return False
+        self._store = store = opened.store
         for hazard in await store.upkeep.hazards():
             self._journal.log("error", "store.hazard", problem=hazard)
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
@@ -207,18 +224,39 @@ class Gateway:
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )
         self._refusal_writer.start()
-        self._encryption = EncryptionUpkeep(
-            encryption,
-            self._clock,
-            self._journal,
-            self.engine.failed.set,
-            reseals="upkeep" in settings.node.roles,
-        )
+        self._encryption = self._make_encryption_upkeep(opened)
         self._encryption.start()
         self._start_guard()
         await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
         self._journal.log("info", "ready", url=self.url)
+        return True
+
+    async def _opened_store(self, listening: Listening, stop: asyncio.Event) -> OpenedStore | None:
+        """Opens the store. While its database is away, answers 503 and tries again. Returns None once `stop` is set.
+
+        Raises Unavailable if only a person can mend it, for example a wrong password.
+        """
+        outage = Outage(self._clock, self._journal)
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            while True:
+                opening = asyncio.create_task(open_store(self._settings, serves=True))
+                await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if not opening.done():
+                    await end(opening)
+                    return None
+                try:
+                    opened = opening.result()
+                except Away as problem:
+                    outage.found_away("start", problem)
+                    await listening.wait()
+                else:
+                    outage.found_there("start")
+                    return opened
+                await asyncio.wait({stopped}, timeout=STORE_AGAIN_S)
+        finally:
+            await end(stopped)
 
     async def stop(self) -> None:
         """Stops accepting requests, finishes open work, then ends. The next start resumes unfinished work."""
@@ -254,6 +292,10 @@ class Gateway:
         overdue.cancel()
         self._journal.log("info", "stopped")
 
+    def _make_encryption_upkeep(self, opened: OpenedStore) -> EncryptionUpkeep:
+        reseals = "upkeep" in self._settings.node.roles
+        return EncryptionUpkeep(opened.encryption, self._clock, self._journal, self.engine.failed.set, reseals=reseals)
+
     def _start_guard(self) -> None:
         self._guard = TrafficGuard(
             self._watching.traffic,
@@ -277,7 +319,7 @@ class Gateway:
     def _keep_from_others(self) -> None:
         """Closes the data directory and the store to users other than the owner and the group, and logs it."""
         data = self._settings.data
-        for path in (data, *(data / f"{STORE_FILE}{end}" for end in ("", "-wal", "-shm"))):
+        for path in (data, *(data / f"{STORE_FILE}{suffix}" for suffix in ("", "-wal", "-shm"))):
             found = keep_from_others(path)
             if found is not None:
                 before, after = found

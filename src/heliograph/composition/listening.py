@@ -27,10 +27,31 @@ class Listening:
         self._settings = settings
         self._servers: list[Server] = []
         self._health: Server | None = None
+        self._waiting: list[Server] = []
+        self._journal = journal
         self.url = self.tls_url = ""
         self.further: list[Callable[[], Awaitable[str]]] = []
         """Other parts to reload; each returns "" on success, or the problem."""
         self.certificate = _certificate(settings, journal)
+
+    async def wait(self) -> None:
+        """Answers 503 on all addresses until `open` or `stop`. Does nothing if it does so already. Raises OSError."""
+        from heliograph.composition.waiting import WaitingRoom
+        from heliograph.http.server import serve
+
+        if self._waiting:
+            return
+        http, room = self._settings.http, WaitingRoom(self._journal)
+        shares = Shares(http.connections, http.connections_per_address)
+        secure = [] if self.tls is None else [(http.tls_listen, self.tls)]
+        plain = [http.listen, http.health_listen] if http.health_listen else [http.listen]
+        for listen, tls in (*((each, None) for each in plain), *secure):
+            self._waiting.append(await _at(listen, serve(room, room, *parse_address(listen), shares=shares, tls=tls)))
+
+    async def _stop_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for server in waiting:
+            await server.stop(0.0)
 
     async def open(self, api: "Api", watching: Watching, *, dev: bool) -> None:
         """Starts to serve. Raises OSError; its `filename` is the address where that is in use.
@@ -40,6 +61,7 @@ class Listening:
         from heliograph.adapters.system.resources import most_connections
         from heliograph.api.serve import serve, serve_health
 
+        await self._stop_waiting()
         http = self._settings.http
         wanted = http.connections + (0 if self.certificate is None else most_handshakes(http.connections))
         shares = Shares(
@@ -106,6 +128,7 @@ class Listening:
 
     async def stop(self, grace: float) -> None:
         """Stops accepting, and lets requests end for up to `grace` seconds."""
+        await self._stop_waiting()
         for server in self._servers:
             await server.stop(grace)
             grace = 0.0  # connections count for all listeners

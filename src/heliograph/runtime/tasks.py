@@ -43,7 +43,7 @@ class Background:
             await asyncio.wait([self._task])
 
 
-async def end(task: asyncio.Task[None]) -> None:
+async def end(task: asyncio.Task[Any]) -> None:
     """Cancels a task until it has ended. `asyncio.wait_for` of Python 3.11 loses a cancellation that arrives together
     with its result. A task in a loop would then never end."""
     while not task.done():

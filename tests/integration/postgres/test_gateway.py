@@ -11,8 +11,9 @@ from heliograph.runtime.group_commit import HOLD_S
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
+from tests.support.ports import free_port
 from tests.support.postgres import Server, urls
-from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
+from tests.support.process import PROGRAM, Admin, GatewayProcess, Process, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
 from tests.support.switchable_relay import SwitchableRelay
 
@@ -37,6 +38,10 @@ def sink() -> Iterator[BackgroundSink]:
 def simulator(tmp_path: Path) -> Iterator[SimulatorProcess]:
     with SimulatorProcess(tmp_path, receipt_delay_ms=20) as process:
         yield process
+
+
+def serving(data: Path, port: int) -> list[str]:
+    return [str(PROGRAM), "serve", "--data", str(data), "--listen", f"127.0.0.1:{port}", "--json"]
 
 
 def send(customer: Customer, number: int, sink: BackgroundSink) -> str | None:
@@ -178,3 +183,39 @@ def test_a_known_outage_is_answered_at_once(
         assert customer.balance() == "998"
         assert gateway.stop() == 0
     admin.assert_books_right()
+
+
+def test_a_start_without_a_database_waits_for_it(own_server: Server, tmp_path: Path) -> None:
+    """Customers and load balancers get 503 instead of no connection, and the gateway becomes ready by itself."""
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
+    own_server.stop()
+    port = free_port()
+    program = Process(tmp_path, "waiting", serving(tmp_path / "data", port), settings)
+    with program, Customer(f"http://127.0.0.1:{port}", "acme", "no-key") as customer:
+        eventually(lambda: "store.unavailable" in program.err, "it says what it waits for")
+        assert customer.get("/health/live").status == 200
+        for path in ("/health/ready", "/api/v1/messages", "/console/"):
+            reply = customer.get(path)
+            assert (reply.status, reply.json["Status"]) == (503, "13")
+            assert int(reply.headers["retry-after"]) >= 1
+        own_server.start()
+        eventually(lambda: program.out, "ready")
+        assert customer.get("/health/ready").status == 200
+        assert "store.recovered" in program.err
+        assert program.stop() == 0
+
+
+def test_a_start_that_waits_for_its_database_can_be_stopped(own_server: Server, tmp_path: Path) -> None:
+    own_server.stop()
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
+    with Process(tmp_path, "waiting", serving(tmp_path / "data", free_port()), settings) as program:
+        eventually(lambda: "store.unavailable" in program.err, "it says what it waits for")
+        assert program.stop() == 0
+
+
+def test_a_start_without_its_database_on_the_server_ends(own_server: Server, tmp_path: Path) -> None:
+    """A person has to mend this; to wait would hide it."""
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url("elsewhere")}
+    with Process(tmp_path, "wrong", serving(tmp_path / "data", free_port()), settings) as program:
+        assert program.wait() == 1
+        assert "the gateway could not start: the database cannot be used: InvalidCatalogNameError" in program.err

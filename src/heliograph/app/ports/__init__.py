@@ -37,7 +37,7 @@ from heliograph.app.ports.network import (
     Templates,
 )
 from heliograph.app.ports.series import Series
-from heliograph.app.ports.store import Fenced, NotScheduled, Store, StoreRejected, Unavailable
+from heliograph.app.ports.store import Away, Fenced, NotScheduled, Store, StoreRejected, Unavailable
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -46,6 +46,7 @@ __all__ = [
     "Accepted",
     "Accounts",
     "AuditLog",
+    "Away",
     "Backlog",
     "BatchSlice",
     "Carrier",

@@ -32,6 +32,11 @@ class Unavailable(Exception):
     """The store cannot be reached or written. Nothing of the call is known to be durable; trying again is safe."""
 
 
+class Away(Unavailable):
+    """The store does not answer, or takes no writes at the moment. It may come back by itself, so that a gateway waits
+    for it at its start. Other problems, such as a wrong password, need a person."""
+
+
 class Fenced(Unavailable):
     """The node's lease expired and other nodes took over its work. The process must end, or start again as another
     node.

@@ -286,6 +286,9 @@ def _readiness(address: str, problem: str = "it does not answer") -> Finding:
         return Finding("listen", "fail", f"{address}: {problem}", "Stop the program that uses it, or set http.listen")
     if status == 200:
         return Finding("listen", "ok", f"a gateway runs on {address} and is ready")
+    if status == 503:
+        found = f"a gateway on {address} is not ready: it waits for its store, or cannot write to it"
+        return Finding("listen", "fail", found, "See the check of the store, and the gateway's log")
     return Finding(
         "listen", "fail", f"{address} answers {status}", "See its log. Another program may be using the port"
     )

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from heliograph.app.ports import Fenced, Unavailable
+from heliograph.app.ports import Away, Fenced, Unavailable
 
 _READ_ONLY = "25006"
 
@@ -22,6 +22,9 @@ _OUTAGE_CODES = frozenset(
         "XX002",  # index corrupted
     }
 )
+
+LASTING_CODES = frozenset({"28000", "28P01", "3D000", "42501", "XX001", "XX002"})
+"""Outages that do not end by themselves: the role, the password, the database, rights, corrupted pages."""
 
 _AGAIN = frozenset({"40001", "40P01"})
 """Serialization failure and deadlock: this transaction was rolled back, because another transaction was in the way."""
@@ -107,7 +110,8 @@ def translated(fault: Exception) -> Exception:
     if code_of(fault) in _STATEMENT_CODES:
         return Unavailable(SESSION_LOST)
     if is_outage(fault) or is_passing(fault):
-        return Unavailable(f"the database cannot be used: {describe(fault)}")
+        kind = Unavailable if code_of(fault) in LASTING_CODES else Away
+        return kind(f"the database cannot be used: {describe(fault)}")
     return fault
 
 

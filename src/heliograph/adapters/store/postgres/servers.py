@@ -9,9 +9,17 @@ from urllib.parse import parse_qsl, urlencode
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import DatabaseLimits, Db
-from heliograph.adapters.store.postgres.faults import FAULTS, SESSION_LOST, code_of, describe, is_broken_off, translated
+from heliograph.adapters.store.postgres.faults import (
+    FAULTS,
+    LASTING_CODES,
+    SESSION_LOST,
+    code_of,
+    describe,
+    is_broken_off,
+    translated,
+)
 from heliograph.adapters.store.postgres.session import settle
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import Away, Unavailable
 
 _STATEMENTS = 512
 
@@ -73,7 +81,7 @@ class Servers:
                 raise _none_of([task.exception() for task in asked if task.done()])
             timeline, found = max(answers, key=lambda answer: answer[0])
             if timeline < self.timeline:
-                raise Unavailable("the server that takes writes was replaced by another, which does not answer")
+                raise Away("the server that takes writes was replaced by another, which does not answer")
             self.timeline, chosen = timeline, found
         finally:
             for task in asked:
@@ -159,7 +167,8 @@ def _none_of(faults: list[BaseException | None]) -> BaseException:
         if code_of(fault) == _UNKNOWN_PARAMETER or (isinstance(fault, _WRONG_URL) and fault not in certificates):
             return fault
     reasons = ["it is a standby, or read-only" if isinstance(fault, _STANDBY) else describe(fault) for fault in found]
-    return Unavailable(f"none of the database's servers takes writes: {', '.join(reasons)}")
+    kind = Unavailable if any(code_of(fault) in LASTING_CODES for fault in found) else Away
+    return kind(f"none of the database's servers takes writes: {', '.join(reasons)}")
 
 
 def _unreachable(fault: Exception) -> Exception:
