@@ -4,6 +4,8 @@ that was refused is done. While an operator goes on with receipts: what is not a
 import asyncio
 import base64
 import json
+import os
+import signal
 import time
 from collections import Counter, deque
 from itertools import count
@@ -155,3 +157,16 @@ async def test_an_operator_that_pours_receipts_does_not_hold_up_a_stop(
             )
             assert await asyncio.to_thread(gateway.stop) == 0
     await asyncio.to_thread(admin.assert_books_right)
+
+
+@pytest.mark.extended
+def test_a_notice_lets_a_balancer_turn_away_before_the_stop(data: Path) -> None:
+    with GatewayProcess(data, dev=True, settings={"HELIOGRAPH_SHUTDOWN_NOTICE_S": "600"}) as gateway:
+        os.kill(gateway.pid, signal.SIGTERM)
+        gateway.until(lambda: "leaving" in gateway.err, "it gives notice")
+        with Customer(gateway.url, "demo", "demo-api-key") as balancer:
+            assert balancer.get("/health/ready").status == 503
+            # customers that the balancer still sends are served
+            reply = balancer.form("/api/v1/messages", {"to": "491700000001", "from": "Heliograph", "content": "Hi"})
+            assert (reply.status, reply.headers["connection"]) == (200, "close")
+        assert gateway.stop() == 0, "a second signal ends the notice"

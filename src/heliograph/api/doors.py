@@ -11,7 +11,8 @@ from heliograph.api.messages import MessagesDoor
 from heliograph.api.services import Services
 from heliograph.api.shapes import Health
 from heliograph.app.ports import Unavailable
-from heliograph.domain.error import Fault
+from heliograph.app.sending.refusal import STORE_PAUSE_S
+from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.http.reply import Reply
 
 READY_KEPT_S = 1.0
@@ -39,7 +40,7 @@ class HealthDoor:
     def __init__(self, services: Services, checks: RequestChecks) -> None:
         self._clock = services.clock
         self._probe = services.probe
-        self._away = services.away
+        self._services = services
         self._probing: asyncio.Future[None] | None = None
         self._ready_until = 0.0
         run = {"get_liveness": self._live, "get_readiness": self._ready}
@@ -52,7 +53,9 @@ class HealthDoor:
         return answer.of(Health("00", "live"))
 
     async def _ready(self, _: Call, __: bytes) -> Reply:
-        if self._away():
+        if self._services.leaving:
+            raise Fault(UNAVAILABLE, "The gateway is about to stop.", None, STORE_PAUSE_S)
+        if self._services.away():
             raise Unavailable("the store is away")
         if self._clock.monotonic() >= self._ready_until:
             await self._probe_in_time()

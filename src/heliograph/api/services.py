@@ -42,5 +42,7 @@ class Services:
     """Beginning of the request ids of this process: random, in `[A-Za-z0-9_-]`."""
     max_body: int = defaults.MAX_BODY_OCTETS
     bounds: Bounds = USUAL
+    leaving: bool = False
+    """True before a stop: /health/ready answers 503, and everything else is served."""
     customers: bool = True
     """Whether customers are served; /health is always served."""

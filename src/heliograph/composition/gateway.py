@@ -91,10 +91,14 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
     from heliograph.adapters.system.resources import give_back_what_is_free
 
     gateway = Gateway(settings, dev=dev)
-    stop = asyncio.Event()
+    stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def told_to_stop() -> None:
+        (hurry if stop.is_set() else stop).set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, told_to_stop)
     loop.add_signal_handler(signal.SIGHUP, gateway.reload)
     gc.set_threshold(*GC_THRESHOLDS)  # the start reads large tables
     manager = ServiceManager()
@@ -111,6 +115,9 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
         await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
         for task in (failed, stopped):
             task.cancel()
+        if not gateway.engine.failed.is_set():
+            manager.stopping()
+            await gateway.give_notice(hurry)
     finally:
         manager.stopping()
         await gateway.stop()
@@ -212,7 +219,7 @@ class Gateway:
         sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
         self.engine.replies.sending = sending
         self._authenticator = self._make_authenticator()
-        api = self._make_api(composer, sending)
+        self._api = api = self._make_api(composer, sending)
         if "api" in settings.node.roles:
             self._admin = self._make_admin(composer, sending)
             self._admin.start(api)
@@ -257,6 +264,20 @@ class Gateway:
                 await asyncio.wait({stopped}, timeout=STORE_AGAIN_S)
         finally:
             await end(stopped)
+
+    async def give_notice(self, hurry: asyncio.Event) -> None:
+        """Serves for `shutdown.notice_s` more, but is not ready. Ends early once `hurry` is set, or a task has died."""
+        notice = self._settings.shutdown.notice_s
+        if not notice:
+            return
+        self._journal.log("info", "leaving", notice_s=notice)
+        self._api.services.leaving = True
+        assert self._listening is not None
+        self._listening.give_notice()
+        ends = [asyncio.create_task(event.wait()) for event in (hurry, self.engine.failed)]
+        await asyncio.wait(ends, timeout=notice, return_when=asyncio.FIRST_COMPLETED)
+        for each in ends:
+            await end(each)
 
     async def stop(self) -> None:
         """Stops accepting requests, finishes open work, then ends. The next start resumes unfinished work."""

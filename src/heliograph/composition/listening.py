@@ -126,6 +126,11 @@ class Listening:
         problems += [await reload() for reload in self.further]
         return "; ".join(filter(None, problems))
 
+    def give_notice(self) -> None:
+        """From now on the answers of the API close their connections. Everything is still served."""
+        for server in self._servers:
+            server.give_notice()
+
     async def stop(self, grace: float) -> None:
         """Stops accepting, and lets requests end for up to `grace` seconds."""
         await self._stop_waiting()

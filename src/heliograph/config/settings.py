@@ -492,6 +492,15 @@ class Node:
 class Shutdown:
     """Stopping the gateway."""
 
+    notice_s: float = _setting(
+        0.0,
+        "Time before a stop in which everything is served, but `/health/ready` answers 503 and answers close their "
+        "connections, so that a load balancer turns to other nodes first. Longer than it takes to notice. 0 stops at "
+        "once; a second SIGTERM ends the time.",
+        unit="seconds",
+        least=0,
+        most=600,
+    )
     drain_s: float = _setting(
         float(defaults.DRAIN_S),
         "Time that a stop waits for operators' responses and for receipts that are being posted.",

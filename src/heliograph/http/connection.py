@@ -184,7 +184,8 @@ class Connection(Seat):
                 raise Declined(self.state.replies.too_many(TOO_MUCH, seconds))
         method, self._method = self._method or parser.get_method().decode(), ""
         scope = request_scope(self.ends, method, version, self.url, self.headers)
-        self._begin(scope, keep_alive=version != "1.0" and parser.should_keep_alive())
+        keep_alive = version != "1.0" and parser.should_keep_alive() and not self.state.is_leaving
+        self._begin(scope, keep_alive=keep_alive)
 
     def on_body(self, body: bytes) -> None:
         if self._direct is not None:
@@ -411,7 +412,7 @@ class Connection(Seat):
         direct = short_cut.take(self, self.url, self.headers)
         if direct is None:
             return False
-        direct.keep_alive = parser.should_keep_alive()
+        direct.keep_alive = parser.should_keep_alive() and not self.state.is_leaving
         self._direct = direct
         self._direct_body = b""
         self.phase = BODY
@@ -422,7 +423,7 @@ class Connection(Seat):
         """Runs a request whose head is the first one that the short cut took; returns False where the data are anything
         else."""
         repeated = self._repeated
-        if repeated is None or self.phase != IDLE or self.unfinished_of is not None:
+        if repeated is None or self.phase != IDLE or self.unfinished_of is not None or self.state.is_leaving:
             return False
         body = repeated.body_in(data)
         if body is None or self.flow.writing_paused or self._is_over() or not repeated.request.again(len(body)):

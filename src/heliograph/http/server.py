@@ -42,6 +42,10 @@ class Server:
     def connections(self) -> int:
         return len(self._state.connections)
 
+    def give_notice(self) -> None:
+        """From now on each answer has `Connection: close`, so that clients turn to other servers before a stop."""
+        self._state.is_leaving = True
+
     async def stop(self, grace: float) -> None:
         """Accepts no new connection, lets requests end for up to `grace` seconds, then closes all connections."""
         state = self._state

@@ -34,8 +34,8 @@ class ServerState:
     """
 
     __slots__ = (
-        "_openings", "application", "clients", "extra_head", "is_secure", "loop", "now", "proxies", "replies", "scheme",
-        "short_cut", "tasks",
+        "_openings", "application", "clients", "extra_head", "is_leaving", "is_secure", "loop", "now", "proxies",
+        "replies", "scheme", "short_cut", "tasks",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +59,8 @@ class ServerState:
         self.scheme = scheme
         self.is_secure = scheme == "https"
         self.extra_head = extra_head
+        self.is_leaving = False
+        """True before a stop: each answer closes its connection."""
         self.short_cut = short_cut
         self.loop: Loop = asyncio.get_running_loop() if loop is None else loop
         self.tasks: set[asyncio.Task[None]] = set()

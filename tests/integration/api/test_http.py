@@ -268,6 +268,13 @@ async def test_health(gateway: Gateway) -> None:
     assert (await gateway.call("GET", "/health/live", auth=None)).status == 200
 
 
+async def test_health_before_a_stop(gateway: Gateway) -> None:
+    gateway.app.services.leaving = True
+    assert (await gateway.call("GET", "/health/ready", auth=None)).fault == (503, "13", None)
+    assert (await gateway.call("GET", "/health/live", auth=None)).status == 200
+    assert (await gateway.call("POST", SEND, BODY, headers=JSON)).status == 200
+
+
 async def test_health_of_a_store_that_hangs(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Load balancers wait for a second, and then take a gateway that does not answer for dead."""
     probes, there = 0, asyncio.Event()

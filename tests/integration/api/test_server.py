@@ -533,6 +533,25 @@ async def test_a_stop_lets_requests_end_and_takes_no_more(gateway: Gateway) -> N
         await stopping
 
 
+async def test_a_notice_of_a_stop_serves_all_and_closes_after_each_answer(server: Server) -> None:
+    """An idle connection is not closed before its next request, which could be on its way."""
+    async with client(server) as sends, client(server) as asks:
+        await sends.write(WHOLE)
+        assert (await sends.read())[0] == 200
+        await asks.write(HEALTH)
+        await asks.read()
+        server.give_notice()
+        for link, request in ((sends, WHOLE), (asks, HEALTH)):
+            await link.write(request)
+            status, headers, _ = await link.read()
+            assert (status, headers["connection"]) == (200, "close")
+            assert await link.closed()
+    async with client(server) as late:
+        await late.write(WHOLE)
+        status, headers, _ = await late.read()
+        assert (status, headers["connection"]) == (200, "close")
+
+
 @pytest.mark.parametrize(
     "head",
     [
