@@ -10,7 +10,7 @@ from heliograph.adapters.smpp.carrier import SmppCarrier
 from heliograph.adapters.smpp.options import Timings
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import Message
-from heliograph.app.ports import Accepted, Incoming, Outcome, Part, Report, Unknown
+from heliograph.app.ports import Accepted, Incoming, LeaseEnd, Outcome, Part, Report, Unknown
 from heliograph.domain.message.extras import NONE, Extras, Tlv
 from heliograph.domain.message.state import Kind
 from heliograph.domain.security.host import AllowedHosts
@@ -171,6 +171,7 @@ class Rig:
     def __init__(self, connector: Connector, timings: Timings = QUICK, allowed: Sequence[str] = ()) -> None:
         self.events = NotedEvents()
         self.journal = NotedJournal()
+        self.lease_end = LeaseEnd()
         self.carrier = SmppCarrier(
             connector,
             self.events,
@@ -178,6 +179,7 @@ class Rig:
             journal=self.journal,
             timings=timings,
             allowed=AllowedHosts(allowed),
+            lease_end=self.lease_end,
         )
         self.events.carrier = self.carrier
 

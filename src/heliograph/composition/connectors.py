@@ -8,7 +8,7 @@ from heliograph.adapters.smpp import adapter
 from heliograph.adapters.smpp.kind import KIND as SMPP
 from heliograph.app.configuration import Connector
 from heliograph.app.connector_kind import ConnectorKind, LanePolicy
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal, LeaseEnd
 from heliograph.config import Settings
 
 
@@ -17,7 +17,7 @@ class ConnectorAdapter:
     """The adapter for the connectors of a kind. Its modules are imported on first use."""
 
     kind: ConnectorKind
-    carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings], Carrier]
+    carrier: Callable[[Connector, CarrierEvents, Clock, Journal, Settings, LeaseEnd], Carrier]
     """Makes a carrier and starts it."""
     probe: Callable[[Connector, Settings], Awaitable[list[tuple[str, bool, str]]]]
     """Binds, sends enquire_link, unbinds. Returns the steps: the name, whether it passed, and the details. Never raises

@@ -542,4 +542,5 @@ class Gateway:
         return sender
 
     def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
-        return ADAPTERS[connector.kind].carrier(connector, events, self._clock, self._journal, self._settings)
+        make, lease_end = ADAPTERS[connector.kind].carrier, self.engine.lease_end
+        return make(connector, events, self._clock, self._journal, self._settings, lease_end)

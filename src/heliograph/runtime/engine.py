@@ -40,7 +40,7 @@ from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
-from heliograph.app.ports import CarrierState, Fenced, Unavailable
+from heliograph.app.ports import CarrierState, Fenced, LeaseEnd, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.ids import worker_of
@@ -372,6 +372,11 @@ class Engine:
             self.gatherer.give_up_store()
 
     # --- for people
+
+    @property
+    def lease_end(self) -> LeaseEnd:
+        """The end of this node's lease, for carriers."""
+        return LeaseEnd() if self._lease is None else self._lease.end
 
     @property
     def away(self) -> bool:

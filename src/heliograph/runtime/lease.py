@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-from heliograph.app.ports import Clock, Fenced, Journal, Leases, Unavailable
+from heliograph.app.ports import Clock, Fenced, Journal, LeaseEnd, Leases, Unavailable
 from heliograph.domain.message.ids import WORKERS
 from heliograph.runtime.outage import Outage
 
@@ -41,7 +41,7 @@ class Lease:
         self._journal = journal
         self._outage = outage
         self._lapsed = lapsed
-        self._until = -inf
+        self.end = LeaseEnd(-inf)
         self._renewed = -inf
         self._since = inf
         self._timer: asyncio.TimerHandle | None = None
@@ -49,7 +49,7 @@ class Lease:
     @property
     def holds(self) -> bool:
         """Whether the lease holds, so that the node may act."""
-        return self._clock.monotonic() < self._until
+        return self._clock.monotonic() < self.end.at
 
     @property
     def settled(self) -> bool:
@@ -76,7 +76,7 @@ class Lease:
                 await self._renew()
                 self._outage.found_there("lease")
             except Fenced:
-                self._until = -inf
+                self.end.at = -inf
                 self._lapse()
                 raise
             except (Unavailable, TimeoutError) as problem:
@@ -109,10 +109,10 @@ class Lease:
         if self._since == inf or start - self._renewed > LATE_S:
             self._since = start
         self._renewed = start
-        self._until = start + LEASE_S - MARGIN_S
+        self.end.at = start + LEASE_S - MARGIN_S
         if self._timer is not None:
             self._timer.cancel()
-        left = max(0.0, self._until - self._clock.monotonic())
+        left = max(0.0, self.end.at - self._clock.monotonic())
         self._timer = asyncio.get_running_loop().call_later(left, self._lapse)
 
     def _lapse(self) -> None:

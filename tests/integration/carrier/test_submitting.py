@@ -272,6 +272,25 @@ async def test_what_waits_for_a_place_is_put_back_when_the_link_goes() -> None:
         assert outcomes[2:] == [Deferred(NOT_SENT, 0.0)] * 2
 
 
+async def test_after_the_end_of_the_lease_nothing_more_is_written() -> None:
+    """A node that was stopped reads answers of a minute ago before any timer runs. They free the places of parts that
+    another node has sent meanwhile."""
+    async with Smsc() as smsc, Rig(connector(smsc.port, binds=2, window=2)) as rig:
+        await wait_until(lambda: rig.carrier.capacity == 4)
+        smsc.reply = lambda _: None
+        same = [part for n in range(4) for part in parts_of(f"{n}", destination="447700900001")]
+        rig.carrier.submit(same)
+        await wait_until(lambda: len(smsc.submits) == 2)
+        rig.lease_end.at = time.monotonic()
+        (busy,) = [link for link in smsc.links if link.submits]
+        busy.respond_all()
+        await wait_until(lambda: rig.events.accepted == 2)
+        rig.carrier.submit(parts_of("else", destination="447700900002"))
+        await rig.drain(0.5)
+        assert [submit.short_message for submit in smsc.submits] == [b"0", b"1"]
+        assert [rig.events.outcomes[part] for part in same[2:]] == [Deferred(NOT_SENT, 0.0)] * 2
+
+
 # --- no answer
 
 

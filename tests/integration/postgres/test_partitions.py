@@ -1,5 +1,7 @@
 """Networks that divide a node from the database, while it still reaches the operator, or from the operator."""
 
+import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -177,6 +179,40 @@ def test_a_node_cut_off_from_the_database_with_messages_in_hand(
         # it goes on until its lease is over, and not beyond
         assert 1 < max(times[True]) < slowness.within(LEASE_S - MARGIN_S + LEEWAY_S)
         compare(admin, load, simulator, window, more)
+
+
+@pytest.mark.extended
+def test_a_node_that_was_stopped_and_goes_on(own_server: Server, tmp_path: Path, sink: BackgroundSink) -> None:
+    """Another node has its bind and its messages. It writes none of them when it goes on, before it learns that."""
+    admin = Admin(tmp_path / "api", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
+    account = admin.account("acme", str(CREDIT))
+    knobs: dict[str, Any] = {"receipt_delay_ms": 100, "latency_ms": 30, "max_binds": 4}
+    with SimulatorProcess(tmp_path, magic=False, **knobs) as simulator:
+        admin.operator(simulator.port, "operator", "", "--window", str(WINDOW), "--binds", "4")
+        with (
+            node(tmp_path, own_server.port, "one", SENDER, 2) as one,
+            node(tmp_path, own_server.port, "api", "api") as api,
+        ):
+            one.until(lambda: binds(one) == 2, "the first node is bound")
+            with (
+                node(tmp_path, own_server.port, "two", SENDER, 4) as two,
+                load_of(api, account, sink) as load,
+            ):
+                eventually(lambda: len({line["link"] for line in submits(simulator)}) == 4, "both send")
+                firsts = set(sorted({line["link"] for line in submits(simulator)})[:2])
+                before = binds(two)
+                os.kill(one.pid, signal.SIGSTOP)
+                eventually(lambda: "node.released" in two.err, "it is given up")
+                eventually(lambda: binds(two) >= before + 4, "the other node has all binds", COMMAND_S)
+                resumed = time.time()
+                os.kill(one.pid, signal.SIGCONT)
+                assert one.wait() == 1
+                assert "task.died" not in one.err
+                finish(load, sink)
+                assert [two.stop(), api.stop()] == [0, 0]
+        late = [line for line in submits(simulator) if line["link"] in firsts and at(line) >= resumed]
+        assert late == []
+        compare(admin, load, simulator, 2 * WINDOW)
 
 
 def test_a_node_cut_off_from_the_operator(own_server: Server, tmp_path: Path, sink: BackgroundSink) -> None:

@@ -2,13 +2,18 @@
 imported when they are needed."""
 
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal
+from heliograph.app.ports import Carrier, CarrierEvents, Clock, Journal, LeaseEnd
 from heliograph.config import Settings
 from heliograph.domain.security.host import AllowedHosts
 
 
 def start_carrier(
-    connector: Connector, events: CarrierEvents, clock: Clock, journal: Journal, settings: Settings
+    connector: Connector,
+    events: CarrierEvents,
+    clock: Clock,
+    journal: Journal,
+    settings: Settings,
+    lease_end: LeaseEnd,
 ) -> Carrier:
     from heliograph.adapters.smpp.carrier import SmppCarrier, Timings
 
@@ -22,7 +27,9 @@ def start_carrier(
         reconnect_most_s=smpp.reconnect_most_s,
     )
     allowed = AllowedHosts(smpp.allowed_hosts)
-    carrier = SmppCarrier(connector, events, clock=clock, journal=journal, timings=timings, allowed=allowed)
+    carrier = SmppCarrier(
+        connector, events, clock=clock, journal=journal, timings=timings, allowed=allowed, lease_end=lease_end
+    )
     carrier.start()
     return carrier
 

@@ -13,7 +13,7 @@ from heliograph.adapters.smpp.options import Timings
 from heliograph.adapters.smpp.recipient_order import RecipientOrder
 from heliograph.app.configuration import Connector
 from heliograph.app.facts import NOT_SENT
-from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, Part, Question
+from heliograph.app.ports import CarrierEvents, Clock, Deferred, Journal, LeaseEnd, Part, Question
 from heliograph.app.ports.carrier_state import BindCounters, CarrierState
 from heliograph.domain.security.host import AllowedHosts
 
@@ -35,8 +35,9 @@ class SmppCarrier:
         journal: Journal,
         timings: Timings,
         allowed: AllowedHosts = ANYWHERE,
+        lease_end: LeaseEnd | None = None,
     ) -> None:
-        """`allowed` decides to which hosts it may connect."""
+        """`allowed` decides to which hosts it may connect. No part is written after `lease_end`."""
         settings, self._problems = read_settings(connector, timings)
         self._events = events
         self._connector = connector
@@ -44,7 +45,7 @@ class SmppCarrier:
         encoder = Encoder(settings.dialect)
         self.header_octets = encoder.header_octets
         """Octets that the parts of a long message must leave free for their header."""
-        context = BindContext(connector, events, clock, journal, settings, encoder, allowed)
+        context = BindContext(connector, events, clock, journal, settings, encoder, allowed, lease_end or LeaseEnd())
         self._credentials = context.credentials
         self._refusal_log = context.refusal_log
         self._queries = context.queries

@@ -185,6 +185,8 @@ class BindConnection(asyncio.Protocol):
         if count <= 0 or self._stalled is not None:
             return
         now, now_ms = context.clock.monotonic(), context.clock.now()
+        if now >= context.lease_end.at:
+            return  # The bind is about to be taken down; its parts then come back as not sent.
         body, send = context.encoder.body, session.send_request
         take = waiting.popleft
         if self._sampled is None:

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.adapters.smpp.dial import ANYWHERE
 from heliograph.adapters.smpp.encoding import Encoder
 from heliograph.adapters.smpp.kind import SmppSettings
 from heliograph.adapters.smpp.options import Dialect, Timings
 from heliograph.adapters.smpp.queries import StateQueries
 from heliograph.adapters.smpp.refusal_log import RefusalLog
 from heliograph.app.configuration import Connector
-from heliograph.app.ports import CarrierEvents, Clock, Journal, Part
+from heliograph.app.ports import CarrierEvents, Clock, Journal, LeaseEnd, Part
 from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.domain.security.host import AllowedHosts
 
@@ -38,7 +37,9 @@ class BindContext:
     journal: Journal
     settings: SmppSettings
     encoder: Encoder
-    allowed: AllowedHosts = ANYWHERE
+    allowed: AllowedHosts
+    lease_end: LeaseEnd
+    """No part is written after it: other nodes may have sent the parts."""
     settled: Callable[[Part], None] | None = None
     credentials: CredentialsPause = field(default_factory=CredentialsPause)
     logged: set[str] = field(default_factory=set)

@@ -24,7 +24,7 @@ from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
-from heliograph.app.ports.leases import Leases
+from heliograph.app.ports.leases import LeaseEnd, Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
     Costs,
@@ -71,6 +71,7 @@ __all__ = [
     "Incoming",
     "Intake",
     "Journal",
+    "LeaseEnd",
     "Leases",
     "ListQuery",
     "Measurements",

@@ -1,6 +1,17 @@
 """Leases: how nodes on a store share workers and binds."""
 
+from dataclasses import dataclass
+from math import inf
 from typing import Protocol
+
+
+@dataclass(slots=True)
+class LeaseEnd:
+    """The end of a node's lease, which each renewal moves on. Adapters compare it with the clock before they write
+    messages to an operator: a process that was stopped goes on in the middle of its work, before any timer runs."""
+
+    at: float = inf
+    """Seconds of the monotonic clock. Endless on a store with a single node."""
 
 
 class Leases(Protocol):
