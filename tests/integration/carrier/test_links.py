@@ -482,6 +482,22 @@ async def test_drain_waits_for_receipts_to_be_kept() -> None:
         assert smsc.link.unbound
 
 
+async def test_after_the_end_of_the_lease_a_drain_leaves_receipts_without_an_answer() -> None:
+    """The store is away. Some operators take any answer as the end, and send again only receipts without an answer."""
+    async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
+        await wait_until(lambda: rig.carrier.capacity)
+        smsc.link.deliver(receipt("id1"), "before")
+        await wait_until(lambda: rig.events.reports)
+        rig.lease_end.at = time.monotonic()
+        draining = asyncio.create_task(rig.drain(0.5))
+        await wait_until(lambda: rig.carrier.capacity == 0)
+        smsc.link.deliver(receipt("id2"), "after")
+        rig.events.reports[0][1](False)
+        await draining
+        assert smsc.link.receipts_answered == []
+        assert smsc.link.unbound
+
+
 async def test_receipts_without_end_do_not_hold_up_a_drain() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port)) as rig:
         await wait_until(lambda: rig.carrier.capacity)

@@ -759,6 +759,24 @@ async def test_what_the_store_cannot_tell_now_comes_again_and_each_is_told_once(
     assert not desk.matcher.missed
 
 
+async def test_where_nodes_share_a_store_a_receipt_waits_for_it_without_an_answer(desk: Desk) -> None:
+    """Some operators take any answer as the end, and the bind is taken down if the store stays away."""
+    desk.matcher.shared = True
+    one = desk.message()
+    desk.store.failing = {1}
+    desk.report("a", connector=1)
+    await desk.lookup.look_up()
+    desk.commit()
+    assert desk.acks == []
+    desk.store.failing = set()
+    desk.store.found = [Outstanding(one, {(1, "a"): (0,)}, {})]
+    await desk.lookup.look_again()
+    await desk.lookup.look_up()
+    desk.commit()
+    assert desk.acks == [("a", True)]
+    assert desk.finished == [(one.key, Delivery.DELIVRD)]
+
+
 async def test_a_look_up_that_is_broken_off_forgets_no_receipt(desk: Desk) -> None:
     class Stopped(BaseException):
         pass

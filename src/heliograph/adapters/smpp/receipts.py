@@ -181,7 +181,7 @@ class ReceiptReceiver:
             if unmarked is None:
                 self._receive_message(request)
             elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
-                session.answer(request, CommandStatus.ESME_RX_T_APPN)
+                self._put_off(request)
             else:
                 context.events.on_unmarked(
                     unmarked, partial(self._acknowledge_unmarked, request), partial(self._receive_late, request)
@@ -193,7 +193,7 @@ class ReceiptReceiver:
             session.answer(request)
         elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
             counters.receipts_put_off += 1
-            session.answer(request, CommandStatus.ESME_RX_T_APPN)
+            self._put_off(request)
         else:
             counters.receipts += 1
             context.events.on_report(report, partial(self._acknowledge, request))
@@ -218,7 +218,7 @@ class ReceiptReceiver:
             context.log_once("warning", "smpp.mobile_originated", answered="accepted" if accepts else "rejected")
             session.answer(request, CommandStatus.ESME_ROK if accepts else CommandStatus.ESME_RX_R_APPN)
         elif session.unanswered > MAX_UNACKNOWLEDGED or (self.retiring and self._only_receipts_come):
-            session.answer(request, CommandStatus.ESME_RX_T_APPN)
+            self._put_off(request)
         else:
             sender = self._sender_of(request)
             context.events.on_inbound(incoming_of(request, sender, partial(self._answer, request), self._stands))
@@ -250,10 +250,18 @@ class ReceiptReceiver:
 
     def _answer(self, request: DeliverSm | DataSm, kept: bool) -> bool:
         """Answers a request. Returns False if the connection is gone."""
-        written = self._session.answer(request, CommandStatus.ESME_ROK if kept else CommandStatus.ESME_RX_T_APPN)
+        written = self._session.answer(request) if kept else self._put_off(request)
         if written:
             self._flush_soon()
         return written
+
+    def _put_off(self, request: DeliverSm | DataSm) -> bool:
+        """Asks the operator to send the request again. After the end of the lease the link is about to go down: the
+        request stays without an answer, because some operators take any answer as the end. Returns whether there is an
+        answer."""
+        if self._context.clock.monotonic() >= self._context.lease_end.at:
+            return False
+        return self._session.answer(request, CommandStatus.ESME_RX_T_APPN)
 
     def _flush_soon(self) -> None:
         if not self.flush_due:

@@ -90,7 +90,9 @@ class ReceiptLookup:
     async def look_up(self) -> None:
         """Searches the rows for the messages of missed receipts; keeps the others as early receipts.
 
-        Refuses receipts while the store is unavailable: the operator sends them again.
+        Refuses receipts while the store is unavailable: the operator sends them again. Where nodes share a store,
+        receipts wait instead. Some operators take any answer as the end, and send again only receipts without an
+        answer: the store comes back within seconds, or the lease lapses and the bind is taken down.
         """
         by_connector: dict[int, list[MissedReceipt]] = {}
         for receipt in self._matcher.take_missed():
@@ -121,7 +123,10 @@ class ReceiptLookup:
                 rows = FoundRows(connector, await self._receipts.find(connector, sorted(ids)), shown)
             except Unavailable:
                 for receipt in receipts:
-                    receipt.acknowledge(False)
+                    if matcher.shared:
+                        matcher.put_back(receipt)
+                    else:
+                        receipt.acknowledge(False)
                 return left
             for receipt in receipts:
                 if self._match(connector, receipt.report, rows, spelled=spelled):
@@ -152,7 +157,7 @@ class ReceiptLookup:
         early receipt. Raises Unavailable."""
         matcher, awaited = self._matcher, self._awaited
         now = self._clock.now()
-        if matcher.unmarked:
+        if matcher.unmarked or matcher.missed:
             self._gathering.wake_lookups()
         ripe = (
             key
