@@ -207,17 +207,42 @@ class Cluster:
                 (self.start_etcd if program == "etcd" else self.start_patroni)(node)
         self.until(self.is_whole, "the cluster is whole again")
 
+    def commits(self) -> bool:
+        """Whether the leader commits now: a standby has it too."""
+        statement = "SET statement_timeout = '500ms'; SELECT pg_logical_emit_message(true, 'trial', '')"
+        done = self._psql(statement, "postgres")
+        # a wait that is over ends in a warning: the commit is on the leader only
+        return done.returncode == 0 and "canceling wait" not in done.stderr
+
     def sql(self, statement: str, database: str = "postgres") -> list[list[str]]:
         """Runs a statement on the leader, and returns its rows as texts."""
-        hosts = ",".join(self.variables[node.upper()] for node in DATABASES)
-        where = f"host={hosts} user=postgres dbname={database} target_session_attrs=read-write connect_timeout=3"
-        done = subprocess.run(
-            [self.bin / "psql", where, "-XAtqF|", "-v", "ON_ERROR_STOP=1", "-c", statement],
-            env={"PGPASSWORD": self.variables["SUPERUSER_PASSWORD"], "PGOPTIONS": "-c search_path=heliograph"},
-            capture_output=True, text=True, timeout=COMMAND_S, check=False,
-        )  # fmt: skip
+        done = self._psql(statement, database)
         assert done.returncode == 0, done.stderr
         return [line.split("|") for line in done.stdout.splitlines()]
+
+    def dump(self, database: str, file: Path) -> None:
+        self._client("pg_dump", "-Fc", "-d", self._where(database), "-f", str(file)).check_returncode()
+
+    def restore(self, database: str, file: Path) -> None:
+        """Replaces the database by its backup, as the runbook says."""
+        self.sql(f"ALTER DATABASE {database} RENAME TO {database}_before")
+        self.sql(f"CREATE DATABASE {database} OWNER sms ENCODING UTF8")
+        self._client("pg_restore", "--exit-on-error", "-d", self._where(database), str(file)).check_returncode()
+
+    def _psql(self, statement: str, database: str) -> subprocess.CompletedProcess[str]:
+        return self._client("psql", self._where(database), "-XAtqF|", "-v", "ON_ERROR_STOP=1", "-c", statement)
+
+    def _where(self, database: str) -> str:
+        hosts = ",".join(self.variables[node.upper()] for node in DATABASES)
+        return f"host={hosts} user=postgres dbname={database} target_session_attrs=read-write connect_timeout=3"
+
+    def _client(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs a client of PostgreSQL."""
+        environment = {"PGPASSWORD": self.variables["SUPERUSER_PASSWORD"], "PGOPTIONS": "-c search_path=heliograph"}
+        return subprocess.run(
+            [self.bin / program, *arguments],
+            env=environment, capture_output=True, text=True, timeout=COMMAND_S, check=False,
+        )  # fmt: skip
 
     def patronictl(self, *arguments: str) -> str:
         node = next(node for node in DATABASES if self._running[f"patroni of {node}"].poll() is None)

@@ -37,6 +37,10 @@ class Try:
     status: int
     """0 without an answer: the connection broke, or `TRY_S` were over."""
 
+    @property
+    def took(self) -> float:
+        return self.ended - self.begun
+
 
 class Customers(Load):
     """Each message has a reference, and is tried again until it has a 200."""
@@ -78,8 +82,7 @@ class Supervised:
         self._stopping = threading.Event()
         self._killed = False
         self._process: GatewayProcess | None = None
-        self._thread = threading.Thread(target=self._tend, daemon=True)
-        self._thread.start()
+        self.start()
 
     @property
     def url(self) -> str:
@@ -105,12 +108,15 @@ class Supervised:
         self._killed = True
         self._process.kill()
 
-    def restart(self) -> None:
-        """Stops it, and returns when its successor is ready."""
-        self.stop()
+    def start(self) -> None:
         self._stopping.clear()
         self._thread = threading.Thread(target=self._tend, daemon=True)
         self._thread.start()
+
+    def restart(self) -> None:
+        """Stops it, and returns when its successor is ready."""
+        self.stop()
+        self.start()
         eventually(lambda: is_ready(self.url), f"{self._name} is ready", COMMAND_S)
 
     def stop(self) -> None:
@@ -132,29 +138,41 @@ class Row:
     accepted: int = 0
     lost: int = 0
     doubled: int = 0
+    leader: float | None = None
+    """From the fault to Patroni's new leader, if there was another leader."""
+    commits: float | None = None
+    """From the fault to a commit that a standby of the new leader confirmed."""
     pause: float = 0.0
     """The longest time without a 200."""
     again: float | None = None
-    """From the new leader to the next 200, if there was another leader."""
+    """From that commit to the next 200."""
     refused: int = 0
     """Tries that got 503."""
     longest_refusal: float = 0.0
+    known_refusal: float = 0.0
+    """The longest wait for a 503, of tries that began a second after the first 503."""
     unanswered: int = 0
     """Tries without an answer: the connection broke, or the time-out was over."""
     ends: int = 0
     """Times that a gateway ended by itself."""
 
     def __str__(self) -> str:
-        again = "" if self.again is None else f"{self.again:.1f}"
-        return (
-            f"| {self.trial} | {self.accepted} | {self.lost} | {self.doubled} | {self.pause:.1f} | {again} | "
-            f"{self.refused} | {self.longest_refusal:.1f} | {self.unanswered} | {self.ends} |"
+        leader, commits, again = (
+            "" if each is None else f"{each:.1f}" for each in (self.leader, self.commits, self.again)
         )
+        cells = [
+            self.trial, self.accepted, self.lost, self.doubled, leader, commits, f"{self.pause:.1f}", again,
+            self.refused, f"{self.longest_refusal:.1f}", f"{self.known_refusal:.1f}", self.unanswered, self.ends,
+        ]  # fmt: skip
+        return f"| {' | '.join(map(str, cells))} |"
 
 
 HEADER = """\
-| trial | accepted | lost | doubled | pause (s) | 200 after leader (s) | 503 | longest (s) | no answer | ended |
-|---|---|---|---|---|---|---|---|---|---|"""
+Times are in seconds. Leader, commit: from the fault to a new leader, and to a commit that its standby confirms. Pause:
+longest time without a 200. 200: from that commit. Known: longest 503 a second after the first.
+
+| trial | accepted | lost | doubled | leader | commit | pause | 200 | 503 | longest | known | unanswered | ended |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
 
 
 class Scene:
@@ -169,8 +187,6 @@ class Scene:
         self.row = Row(trial)
         self._folder = folder
         self._stack = ExitStack()
-        self.leader_at: float | None = None
-        """When Patroni's new leader was seen, in seconds since the Unix epoch."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -220,7 +236,9 @@ class Scene:
 
     def wait_for_leader(self, old: str) -> str:
         leader = self.cluster.until(lambda: (now := self.cluster.leader()) != old and now, "another leader")
-        self.leader_at = time.time()
+        self.row.leader = time.time() - self.begun
+        self.cluster.until(self.cluster.commits, "a standby confirms a commit")
+        self.row.commits = time.time() - self.begun
         return str(leader)
 
     def close_books(self) -> Row:
@@ -250,9 +268,13 @@ class Scene:
         row, tries = self.row, [each for each in self.customers.tries if each.ended > self.begun]
         times = sorted(self.customers.answered_at.values())
         row.pause = max(later - earlier for earlier, later in pairwise(times))
-        if self.leader_at is not None:
-            row.again = next(at for at in times if at > self.leader_at) - self.leader_at
-        refusals = [each.ended - each.begun for each in tries if each.status == 503]
-        row.refused, row.longest_refusal = len(refusals), max(refusals, default=0.0)
+        if row.leader is not None and row.commits is not None:
+            first = next(at for at in times if at > self.begun + row.leader)
+            row.again = max(first - self.begun - row.commits, 0.0)
+        refusals = [each for each in tries if each.status == 503]
+        row.refused = len(refusals)
+        row.longest_refusal = max((each.took for each in refusals), default=0.0)
+        known = min((each.ended for each in refusals), default=0.0) + 1.0
+        row.known_refusal = max((each.took for each in refusals if each.begun > known), default=0.0)
         row.unanswered = sum(each.status == 0 for each in tries)
         assert {each.status for each in tries} <= {200, 503, 0}

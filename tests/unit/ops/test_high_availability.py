@@ -1,6 +1,7 @@
 """The files of ops/ha fit together, the settings, and the page that explains them."""
 
 import re
+import subprocess
 from pathlib import Path
 from string import Template
 
@@ -8,6 +9,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from heliograph.config import load
+from tests.support.peers import foreign_program
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "ops/ha"
@@ -43,3 +45,12 @@ def test_the_gateway_knows_the_settings(tmp_path: Path) -> None:
     settings = load(tmp_path, environ=environment)
     assert len(settings.store.url.partition("@")[2].split(",")) == 3
     assert settings.node.most_binds == 1
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("haproxy")])
+def test_haproxy_takes_its_files(name: str, tmp_path: Path) -> None:
+    haproxy = foreign_program("haproxy")
+    (tmp_path / name).write_text(rendered(name), encoding="utf-8")
+    checked = subprocess.run([haproxy, "-c", "-f", tmp_path / name], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
