@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME
+from heliograph.composition.dev import DEMO_API_KEY, DEMO_NAME, USER_PASSWORD
 from tests.browser.conftest import DESKTOP, PHONE, Opener
 from tests.browser.operator import Operator
 
@@ -104,8 +104,10 @@ def test_the_admin_api_is_called_with_a_token_that_the_console_made(opened: Open
     page.get_by_label("Name of a new token").fill("browser")
     page.get_by_label("accounts:read", exact=True).check()
     operator.follow(page.get_by_role("button", name="Create the token"))
+    page.get_by_label("Your password").fill(USER_PASSWORD)
+    operator.follow(page.get_by_role("button", name="Continue"))
     token = page.locator("#secret-1").inner_text()
-    operator.follow(page.get_by_role("contentinfo").get_by_role("link", name="admin API"))
+    operator.follow(page.locator("footer").get_by_role("link", name="admin API"))
     assert urlsplit(page.url).path == "/admin/docs"
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text }")
     get = section(page, "get_account")

@@ -57,7 +57,7 @@ def test_no_message_is_counted_twice(plan: str, seed: int) -> None:
     simulation = CountedSimulation(seed, PLANS[plan])
     assert run(simulation.run()) == []
     rows, minutes, days = simulation.rows, simulation.minutes, simulation.days
-    assert len(rows.messages) > 50
+    assert len(rows.messages) > 30  # the store is away at times, and requests are refused then
     ends = Counter(end.state for end in rows.finals.values())
     assert days.cancelled == ends[None]
     # a crash loses counts of the last seconds, and nothing is counted twice

@@ -142,7 +142,7 @@ CREATE TABLE list_import (
     until  INTEGER NOT NULL                    -- end of its lease; 0: it left nothing
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO list_import VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
+INSERT INTO list_import (kind, hidden, ticket, until) VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
 
 -- connectors and routes
 
