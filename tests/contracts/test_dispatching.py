@@ -72,6 +72,24 @@ async def test_a_claim_names_the_other_connectors_that_tried_a_message(
     assert claimed.tried == {1, 2}
 
 
+async def test_an_operator_that_has_parts_of_a_message_keeps_them(store: Store, given: Given, account: Account) -> None:
+    """Its connector was removed, and the rest of the message goes to another."""
+    message = await given.scheduled(account.id, HOUR, segments=4, wants_receipt=True)
+    taken = [
+        Submission(account.id, message.key, segment, connector, f"id{segment}", 0, START)
+        for segment, connector in ((0, 2), (1, 2), (2, 3))
+    ]
+    tries = [Attempt(account.id, message.key, 3, connector, status, START) for connector, status in ((1, 8), (2, 88))]
+    await store.commits.record(Facts(submissions=taken, attempts=tries, queueings=[queueing(message, connector=3)]))
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert (found.taken, found.tried) == (3, frozenset({1}))
+    assert found.operator_ids == {(2, "id0"): (0,), (2, "id1"): (1,), (3, "id2"): (2,)}
+    (claimed,) = await store.queue.claim(3, 10, START + HOUR, NODE)
+    assert claimed.tried == {1}
+    assert claimed.answered == {0, 1, 2}
+
+
 async def test_rows_that_no_operator_has_tried_move_to_another_connector(
     store: Store, given: Given, account: Account
 ) -> None:

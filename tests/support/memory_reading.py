@@ -72,7 +72,8 @@ class MemoryReading(MemoryPart):
         preliminary = untried and message.connector == rows.queue[key].connector
         if queued:
             message.connector = rows.queue[key].connector
-        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - {message.connector}
+        holders = {row.connector for (of, _), row in rows.sent.items() if of == key and row.status == 0}
+        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - holders - {message.connector}
         before = [each for each in rows.attempts if each.key == key] if queued else []
         resent = any(
             each.status == 0 or (each.status == NO_ANSWER and each.connector != message.connector) for each in before

@@ -89,11 +89,14 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
 def tried_among(connectors: Mapping[int, int]) -> Steps[tuple[dict[int, frozenset[int]], set[int]]]:
     """Returns the connectors that tried some messages without an end, by the message's key, and the keys of the
     messages that an operator took and did not deliver, or that the operator of another connector may have.
-    `connectors`: the connectors that the messages wait for, by their keys."""
+    `connectors`: the connectors that the messages wait for, by their keys.
+
+    A connector that was removed may have taken parts of a message. Their receipts are awaited as before, so it does not
+    count as tried."""
     tried: dict[int, frozenset[int]] = {}
     resent = set()
-    for key, connector, taken, is_unanswered in (yield Q.tried_among(keys=list(connectors))):
-        tried[key] = tried.get(key, frozenset()) | {connector}
+    for key, connector, taken, is_unanswered, has_parts in (yield Q.tried_among(keys=list(connectors))):
+        tried[key] = tried.get(key, frozenset()) | (frozenset() if has_parts else {connector})
         if taken or (is_unanswered and connector != connectors[key]):
             resent.add(key)
     return tried, resent

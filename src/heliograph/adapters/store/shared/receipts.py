@@ -90,15 +90,14 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
         states.setdefault(key, {})[segment] = (Delivery(state), err)
     operator_ids: dict[int, dict[tuple[int, str], tuple[int, ...]]] = {}
     rows = yield Q.taken_parts(keys=keys)
-    holders = {key: connector for key, _, connector, _ in rows}
     taken = Counter(key for key, *_ in rows)
     for key, segment, connector, operator_id in rows:
         if segment not in states.get(key, {}):
             of = operator_ids.setdefault(key, {})
             of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
     tried: dict[int, set[int]] = {}
-    for key, connector, _, is_unanswered in (yield Q.tried_among(keys=keys)):
-        if connector != holders.get(key):
+    for key, connector, _, is_unanswered, has_parts in (yield Q.tried_among(keys=keys)):
+        if not has_parts:
             tried.setdefault(key, set()).add(connector)
         elif is_unanswered:
             taken[key] = 0

@@ -4,10 +4,11 @@ SELECT {message} FROM message AS m WHERE m.key {among(keys)};
 -- answers: The operators' answers to parts of some messages.
 SELECT key, segment, status FROM sent WHERE key {among(keys)};
 
--- tried_among: The connectors that tried some messages without an end, whether the operator took them, and whether an
--- answer is missing.
-SELECT key, connector, max(CASE status WHEN 0 THEN 1 ELSE 0 END), max(CASE status WHEN {NO_ANSWER} THEN 1 ELSE 0 END)
-FROM attempt WHERE key {among(keys)} GROUP BY key, connector;
+-- tried_among: The connectors that tried some messages without an end, whether the operator took them, whether an
+-- answer is missing, and whether the operator has other parts of them.
+SELECT key, connector, max(CASE status WHEN 0 THEN 1 ELSE 0 END), max(CASE status WHEN {NO_ANSWER} THEN 1 ELSE 0 END),
+    EXISTS (SELECT 1 FROM sent AS s WHERE s.key = a.key AND s.connector = a.connector AND s.status = 0)
+FROM attempt AS a WHERE key {among(keys)} GROUP BY key, connector;
 
 -- release_messages: Gives up a node's claims of messages.
 UPDATE queue SET node = NULL WHERE node = :node RETURNING 1;
