@@ -29,7 +29,7 @@ def small_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def prices(store: Store) -> list[Price]:
-    """The prices, with those of the plan `default` at the end."""
+    """The prices, with the prices of the plan `default` at the end."""
     found = (await store.network.tables()).prices
     return sorted(found, key=lambda each: (each.plan == "default", each.prefix, each.since))
 

@@ -39,7 +39,7 @@ for round in 1 2; do
 done
 rm -rf "$0" 2>/dev/null || { sleep 1; rm -rf "$0"; }
 """
-"""A shell that ends all processes whose working directory is in the cluster's folder, and removes the folder, once its
+"""A shell that ends all processes with a working directory in the cluster's folder, and removes the folder, once its
 pipe closes because the owner is gone. PostgreSQL has a session of its own, so a process group would miss it."""
 
 

@@ -16,7 +16,7 @@ from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus as Status
 from tests.support.carrier_rig import QUICK, Rig, connector, parts_of, singles
 from tests.support.slowness import EARLY_S
-from tests.support.smsc import Smsc, wait_until
+from tests.support.smsc import Smsc, SmscLink, wait_until
 
 
 async def test_many_parts_leave_in_one_write_and_are_answered() -> None:
@@ -237,14 +237,20 @@ async def test_parts_of_one_message_travel_together_and_in_order() -> None:
         assert max(link.most_open for link in smsc.links) <= 6
 
 
+async def fill_a_link(smsc: Smsc, rig: Rig, *, messages: int, window: int) -> tuple[list[Part], SmscLink]:
+    """Submits messages to one phone, more than the window holds, and answers none. Returns their parts and the link."""
+    smsc.reply = lambda _: None
+    same = [part for n in range(messages) for part in parts_of(f"{n}", destination="447700900001")]
+    rig.carrier.submit(same)
+    await wait_until(lambda: len(smsc.submits) == window)
+    (busy,) = [link for link in smsc.links if link.submits]
+    return same, busy
+
+
 async def test_one_recipients_messages_keep_their_order() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port, binds=2, window=3)) as rig:
         await wait_until(lambda: rig.carrier.capacity == 6)
-        smsc.reply = lambda _: None
-        same = [part for n in range(5) for part in parts_of(f"{n}", destination="447700900001")]
-        rig.carrier.submit(same)
-        await wait_until(lambda: len(smsc.submits) == 3)
-        (busy,) = [link for link in smsc.links if link.submits]
+        _, busy = await fill_a_link(smsc, rig, messages=5, window=3)
         assert rig.binds[smsc.links.index(busy)].in_flight in (5, 0)
         assert sum(bind.in_flight for bind in rig.binds) == 5
         # A sixth has a place by the carrier's count, on the other link.
@@ -260,11 +266,7 @@ async def test_one_recipients_messages_keep_their_order() -> None:
 async def test_what_waits_for_a_place_is_put_back_when_the_link_goes() -> None:
     async with Smsc() as smsc, Rig(connector(smsc.port, binds=2, window=2)) as rig:
         await wait_until(lambda: rig.carrier.capacity == 4)
-        smsc.reply = lambda _: None
-        same = [part for n in range(4) for part in parts_of(f"{n}", destination="447700900001")]
-        rig.carrier.submit(same)
-        await wait_until(lambda: len(smsc.submits) == 2)
-        (busy,) = [link for link in smsc.links if link.submits]
+        same, busy = await fill_a_link(smsc, rig, messages=4, window=2)
         busy.cut()
         await wait_until(lambda: len(rig.events.outcomes) == 4)
         outcomes = [rig.events.outcomes[part] for part in same]
@@ -277,12 +279,8 @@ async def test_after_the_end_of_the_lease_nothing_more_is_written() -> None:
     another node has sent meanwhile."""
     async with Smsc() as smsc, Rig(connector(smsc.port, binds=2, window=2)) as rig:
         await wait_until(lambda: rig.carrier.capacity == 4)
-        smsc.reply = lambda _: None
-        same = [part for n in range(4) for part in parts_of(f"{n}", destination="447700900001")]
-        rig.carrier.submit(same)
-        await wait_until(lambda: len(smsc.submits) == 2)
+        same, busy = await fill_a_link(smsc, rig, messages=4, window=2)
         rig.lease_end.at = time.monotonic()
-        (busy,) = [link for link in smsc.links if link.submits]
         busy.respond_all()
         await wait_until(lambda: rig.events.accepted == 2)
         rig.carrier.submit(parts_of("else", destination="447700900002"))

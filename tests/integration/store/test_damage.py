@@ -43,7 +43,7 @@ async def filled(path: Path) -> bytes:
 
 
 async def findings(path: Path) -> list[str] | None:
-    """What a start or `heliograph audit --deep` finds of the damage; None if nothing is."""
+    """The findings of a start and of `heliograph audit --deep`; None if there are none."""
     try:
         store = await SqliteStore.open(path, on_loop=False)
         try:

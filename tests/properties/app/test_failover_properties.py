@@ -64,7 +64,7 @@ class FailoverMachine(RuleBasedStateMachine):
         self.visits: dict[int, list[int]] = {}
         """Connectors that parts of a message were written to, in order."""
         self.tries: dict[int, list[int]] = {}
-        """These without throttled parts."""
+        """The tries without throttled parts."""
         self.holders: dict[int, set[int]] = {}
         """Connectors whose operators have a part of a message, or may have one."""
         self.doubtful: set[tuple[int, int]] = set()

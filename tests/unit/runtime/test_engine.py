@@ -419,15 +419,21 @@ def test_a_store_that_cannot_be_read_for_a_while_stops_nothing_for_good() -> Non
     scenario(story)
 
 
+async def fail(rig: Rig, fault: Exception) -> None:
+    """Lets the next commit raise a fault, and waits until the engine has failed."""
+
+    async def record(facts: Facts) -> None:
+        raise fault
+
+    rig.store.commits.record = record  # type: ignore[method-assign]
+    rig.engine.gatherer.facts.dequeued.append((1, 1))
+    rig.engine.gatherer.wake()
+    await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
+
+
 def test_a_task_that_dies_is_told() -> None:
     async def story(rig: Rig) -> None:
-        async def die(facts: Facts) -> None:
-            raise RuntimeError("a fault of ours")
-
-        rig.store.commits.record = die  # type: ignore[method-assign]
-        rig.engine.gatherer.facts.dequeued.append((1, 1))
-        rig.engine.gatherer.wake()
-        await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
+        await fail(rig, RuntimeError("a fault of ours"))
         assert "task.died" in rig.journal.said
 
     scenario(story)
@@ -437,13 +443,7 @@ def test_a_node_that_was_given_up_ends_as_planned() -> None:
     """A fenced node ends by plan, so its log line is none that an operator reports."""
 
     async def story(rig: Rig) -> None:
-        async def refuse(facts: Facts) -> None:
-            raise Fenced("the work of this node was given to others")
-
-        rig.store.commits.record = refuse  # type: ignore[method-assign]
-        rig.engine.gatherer.facts.dequeued.append((1, 1))
-        rig.engine.gatherer.wake()
-        await asyncio.wait_for(rig.engine.failed.wait(), 1.0)
+        await fail(rig, Fenced("the work of this node was given to others"))
         assert rig.journal.said.count("node.fenced") == 1
         assert "task.died" not in rig.journal.said
 

@@ -1,4 +1,4 @@
-"""What systemd hears of the gateway."""
+"""The messages of the gateway to systemd."""
 
 import asyncio
 import os

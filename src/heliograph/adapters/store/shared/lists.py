@@ -52,7 +52,7 @@ _FIRST: Final = {"network": "", "prefix": "", "since": -1}
 
 
 class LongList(Operations):
-    """Writes a list of prices, whose owners are plans, or of costs, whose owners are connectors."""
+    """Writes a list of prices or of costs. The owners of prices are plans, and of costs connectors."""
 
     def __init__(self, runner: Runner, kind: Literal["price", "cost"]) -> None:
         super().__init__(runner)

@@ -200,7 +200,7 @@ RETURNING 1;
 -- clear_costs: Removes all costs of a connector.
 DELETE FROM cost WHERE connector = :connector AND {present(cost)};
 
--- add_routes: Adds routes, and returns the ids of those that did not exist.
+-- add_routes: Adds routes, and returns the ids of the new ones.
 INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback)
 SELECT
     j.value ->> 0, j.value ->> 1, CAST(j.value ->> 2 AS bigint), j.value ->> 3, j.value ->> 4,

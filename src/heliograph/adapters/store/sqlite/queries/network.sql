@@ -1,4 +1,4 @@
--- add_routes: Adds routes, and returns the ids of those that did not exist. The index of their columns is not unique: it
+-- add_routes: Adds routes, and returns the ids of the new ones. The index of their columns is not unique: it
 -- has more of them.
 INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback)
 SELECT
