@@ -39,7 +39,6 @@ class HealthDoor:
 
     def __init__(self, services: Services, checks: RequestChecks) -> None:
         self._clock = services.clock
-        self._probe = services.probe
         self._services = services
         self._probing: asyncio.Future[None] | None = None
         self._ready_until = 0.0
@@ -65,7 +64,7 @@ class HealthDoor:
         """Raises Unavailable if the store cannot be written, or does not say so in time. All callers share a probe that
         goes on: checks of a disk that hangs would pile up otherwise."""
         if self._probing is None:
-            self._probing = asyncio.ensure_future(self._probe())
+            self._probing = asyncio.ensure_future(self._services.probe())
         probing = self._probing
         await asyncio.wait({probing}, timeout=READY_WITHIN_S)
         if not probing.done():

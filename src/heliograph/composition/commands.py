@@ -6,8 +6,8 @@ Imports are inside the functions, so that each command imports only the modules 
 import asyncio
 import getpass
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,23 +91,32 @@ def back_up(settings: Settings, target: Path) -> None:
     copy(settings.data / STORE_FILE, target)
 
 
-def compact(settings: Settings) -> tuple[int, int]:
-    """Rewrites the store in the data directory. Returns the octets of its file before and after. Raises Unavailable,
-    and OSError.
-    """
-    from heliograph.adapters.store.sqlite.backup import compact as write_anew
+@contextmanager
+def stopped_store(settings: Settings) -> Iterator[Path]:
+    """Yields the file of the store in the data directory, and keeps gateways from starting on it. Raises Unavailable if
+    there is none, or a gateway runs."""
     from heliograph.runtime.data_directory import AlreadyRunning, only_engine
 
     file = settings.data / STORE_FILE
     if not file.is_file():
         raise Unavailable(f"there is no store at {file}")
-    before = file.stat().st_size
     try:
         with only_engine(settings.data):
-            write_anew(file)
+            yield file
     except AlreadyRunning as running:
         raise Unavailable(str(running)) from running
-    return before, file.stat().st_size
+
+
+def compact(settings: Settings) -> tuple[int, int]:
+    """Rewrites the store in the data directory. Returns the octets of its file before and after. Raises Unavailable,
+    and OSError.
+    """
+    from heliograph.adapters.store.sqlite.backup import compact as write_anew
+
+    with stopped_store(settings) as file:
+        before = file.stat().st_size
+        write_anew(file)
+        return before, file.stat().st_size
 
 
 def make_secrets(settings: Settings) -> "Secrets":

@@ -23,14 +23,7 @@ from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegiste
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
-from heliograph.composition.commands import (
-    STORE_FILE,
-    make_secrets,
-    open_ported,
-    open_store,
-    retention,
-    terms,
-)
+from heliograph.composition.commands import STORE_FILE, make_secrets, open_ported, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.encryption import OpenedStore
@@ -63,7 +56,7 @@ OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
 
 STORE_AGAIN_S = 1.0
-"""Seconds between two attempts to open a store whose database is away."""
+"""Seconds between two attempts to open a store while its database is away."""
 
 HTTP_GRACE_SHARE = 0.5
 """Share of `shutdown.drain_s` that open HTTP requests may take."""
@@ -115,11 +108,10 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
         await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
         for task in (failed, stopped):
             task.cancel()
+        manager.stopping()
         if not gateway.engine.failed.is_set():
-            manager.stopping()
             await gateway.give_notice(hurry)
     finally:
-        manager.stopping()
         await gateway.stop()
         manager.stopped()
     return 1 if gateway.engine.failed.is_set() else 0

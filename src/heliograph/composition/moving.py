@@ -1,20 +1,18 @@
 """Moves the embedded store of a stopped gateway to a PostgreSQL database: all rows, balances and waiting messages."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from heliograph.app.ports import Unavailable
-from heliograph.composition.commands import STORE_FILE, open_desk
+from heliograph.composition.commands import open_desk, stopped_store
 from heliograph.config import Settings, changed
 
 if TYPE_CHECKING:
     from heliograph.adapters.store.postgres.moving import ArrivingStore
     from heliograph.adapters.store.sqlite.moving import MovingFile
 
-_LEFT: Final = frozenset({"migration", "customer_bind", "link_state", "queue_order", "queue_answer", "suppression_key"})
-"""Tables whose rows stay: states of a running gateway, and the key, which goes along in another form."""
+_LEFT: Final = frozenset({"customer_bind", "link_state", "queue_order", "queue_answer", "suppression_key"})
+"""Tables with rows that stay: states of a running gateway, and the key, which goes along in another form."""
 
 _RENAMED: Final = {
     ("listing", "account"): "id",
@@ -40,15 +38,15 @@ Progress = Callable[[str, int, int], object]
 async def move(settings: Settings, url: str, progress: Progress) -> dict[str, int]:
     """Moves the store in the data directory to the database. Goes on behind the rows of a move that was broken off.
 
-    Returns the rows of each table. Raises Unavailable, and Invalid if the URL is not a database's. If rows were on
-    their way, the file stays marked as moving.
+    Returns the rows of each table. Raises Unavailable, and SettingsError if the URL is not a database's. If rows
+    were on their way, the file stays marked as moving.
     """
     from heliograph.adapters.store.postgres.moving import arriving
     from heliograph.adapters.store.sqlite.moving import moving
 
     arrived = changed(settings, "store.url", url, "--to")
     rows: dict[str, int] = {}
-    with _stopped(settings.data), moving(settings.data / STORE_FILE) as file:
+    with stopped_store(settings) as path, moving(path) as file:
         if faults := file.audit():
             raise Unavailable("the ledgers are not right, see `heliograph audit`: " + "; ".join(faults))
         async with arriving(url, file.identity) as database:
@@ -67,22 +65,8 @@ def abandon(settings: Settings) -> None:
     """Gives up an unfinished move, so that the gateway can run on the file again. Raises Unavailable."""
     from heliograph.adapters.store.sqlite.moving import abandon as unmark
 
-    with _stopped(settings.data):
-        unmark(settings.data / STORE_FILE)
-
-
-@contextmanager
-def _stopped(data: Path) -> Iterator[None]:
-    """Keeps the gateway from starting. Raises Unavailable while it runs."""
-    from heliograph.runtime.data_directory import AlreadyRunning, only_engine
-
-    if not (data / STORE_FILE).is_file():
-        raise Unavailable(f"there is no store at {data / STORE_FILE}")
-    try:
-        with only_engine(data):
-            yield
-    except AlreadyRunning as running:
-        raise Unavailable(str(running)) from running
+    with stopped_store(settings) as path:
+        unmark(path)
 
 
 async def _copy(file: "MovingFile", database: "ArrivingStore", progress: Progress) -> dict[str, int]:

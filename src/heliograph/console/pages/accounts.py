@@ -79,8 +79,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         keys=keys,
         texts=texts,
         groups=[
-            (title, [each for name in names for each in SETTINGS if each.name == name])
-            for title, names in account_settings.GROUPS
+            (title, [account_settings.SETTING[name] for name in names]) for title, names in account_settings.GROUPS
         ],
         words={"plan": sorted({*await prices.plans(request.desk), texts["plan"]})}
         | {

@@ -115,7 +115,7 @@ async def show(
 
 
 async def live(request: PageRequest) -> PageResponse:
-    """The badge (`part=badge`) or the binds, for a page that fetches them anew while the connector is started."""
+    """The badge (`part=badge`) or the binds, for a page that fetches them while the connector is started."""
     name = request.path["name"]
     line = await _line(request, name)
     if line is None:

@@ -117,8 +117,11 @@ async def attention(request: PageRequest) -> PageResponse:
         numbers["/connectors"] = sum(line.state != OFF and line.condition in TROUBLED for line in lines)
     if request.may(Scope.READ_ACCOUNTS):
         numbers["/accounts"] = len(await request.desk.store.accounts.without_credit(MOST_SHOWN))
-    told = {link(path): str(number) for path, number in numbers.items() if number}
-    told |= {link(path): f"{MOST_SHOWN}+" for path, number in numbers.items() if number >= MOST_SHOWN}
+    told = {
+        link(path): str(number) if number < MOST_SHOWN else f"{MOST_SHOWN}+"
+        for path, number in numbers.items()
+        if number
+    }
     return PageResponse(200, json.dumps(told).encode(), kind="application/json")
 
 

@@ -21,7 +21,7 @@ MOVING_SCHEMA: Final = "heliograph_moving"
 _OWN: Final = ("migration", "node", "worker", "bind_slot", "writer", "move_progress")
 """Tables that an embedded store does not have, or that describe the database itself."""
 
-_SEEDED: Final = ("revision", "deed_head", "probe", "list_import")
+_SEEDED: Final = ("revision", "deed_head", "list_import")
 """Tables with rows from the beginning."""
 
 _COLUMNS: Final = """
@@ -41,13 +41,10 @@ CREATE TABLE IF NOT EXISTS move_progress (
 # The names in braces are those of the schema.
 _EMPTY: Final = "DELETE FROM {table}"
 _COUNT: Final = "SELECT count(*) FROM {table}"
-_IDENTITY: Final = "SELECT substring(inner_pad FOR 32) FROM {schema}.suppression_key"
+_IDENTITY: Final = "SELECT inner_pad, outer_pad FROM {schema}.suppression_key"
 
 _WORKER: Final = 0
 """The worker number of an embedded store."""
-
-_INNER: Final = bytes([0x36]) * 32
-"""The pad that HMAC mixes its key with (RFC 2104, 2)."""
 
 
 class ArrivingStore:
@@ -136,9 +133,7 @@ async def _holds(db: Any, schema: str, identity: bytes) -> bool:
         return False
     if schema == MOVING_SCHEMA and await db.fetchval("SELECT to_regclass($1)", f"{schema}.move_progress") is None:
         return False
-    if await db.fetchval(_IDENTITY.format(schema=schema)) == bytes(
-        a ^ b for a, b in zip(identity, _INNER, strict=True)
-    ):
+    if tuple(await db.fetchrow(_IDENTITY.format(schema=schema))) == _pads(identity):
         return True
     raise Unavailable(
         f"the database has another store in its schema {schema}; name another database, or drop that schema with "
@@ -148,13 +143,14 @@ async def _holds(db: Any, schema: str, identity: bytes) -> bool:
 
 async def _claim(db: Any, identity: bytes) -> None:
     """Enters the identity, so that the rows of two stores never mix."""
-    key = identity.ljust(64, b"\0")
     async with db.transaction():
         if await db.fetchval("SELECT count(*) FROM move_progress WHERE name = 'suppression_key'"):
             return
-        await db.execute(
-            "UPDATE suppression_key SET inner_pad = $1, outer_pad = $2",
-            bytes(octet ^ 0x36 for octet in key),
-            bytes(octet ^ 0x5C for octet in key),
-        )
+        await db.execute("UPDATE suppression_key SET inner_pad = $1, outer_pad = $2", *_pads(identity))
         await db.execute("INSERT INTO move_progress (name, rows) VALUES ('suppression_key', 1)")
+
+
+def _pads(key: bytes) -> tuple[bytes, bytes]:
+    """Returns the key as the database has it: mixed with the two pads of HMAC (RFC 2104, 2)."""
+    block = key.ljust(64, b"\0")
+    return bytes(octet ^ 0x36 for octet in block), bytes(octet ^ 0x5C for octet in block)

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from heliograph.app.ports import Unavailable
@@ -64,6 +66,18 @@ def connect(path: Path, busy_ms: int, *, read_only: bool) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+@contextmanager
+def opened(path: Path, busy_ms: int) -> Iterator[sqlite3.Connection]:
+    """Opens the file for writing, and closes it. Raises Unavailable, also for faults of the file meanwhile."""
+    try:
+        with closing(connect(path, busy_ms, read_only=False)) as db:
+            yield db
+    except Exception as fault:
+        if is_outage(fault):
+            raise Unavailable(f"{path} cannot be used: {fault}") from fault
+        raise
 
 
 def primary_code(fault: sqlite3.Error) -> int:

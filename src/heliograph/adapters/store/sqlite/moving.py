@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from heliograph.adapters.store.shared.upkeep import audit_findings
-from heliograph.adapters.store.sqlite.connection import connect, is_outage
+from heliograph.adapters.store.sqlite.connection import opened
 from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.app.ports import Unavailable
 
@@ -125,16 +125,8 @@ def moving(path: Path) -> Iterator[MovingFile]:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise Unavailable(f"there is no store at {path}")
-    try:
-        db = connect(path, PATIENCE_MS, read_only=False)
-        try:
-            yield db
-        finally:
-            db.close()
-    except sqlite3.Error as fault:
-        if is_outage(fault):
-            raise Unavailable(f"{path} cannot be used: {fault}") from fault
-        raise
+    with opened(path, PATIENCE_MS) as db:
+        yield db
 
 
 def _set(db: sqlite3.Connection, mark: Mark) -> None:

@@ -11,13 +11,12 @@ from heliograph.adapters.store.shared.retention import StoredRetention
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.shared.steps import Runner
 from heliograph.adapters.store.sqlite.commits import SqliteCommits
-from heliograph.adapters.store.sqlite.connection import connect, create_file, is_outage
+from heliograph.adapters.store.sqlite.connection import create_file, opened
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.moving import refuse_moved
 from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.adapters.store.sqlite.threads import Threads
 from heliograph.app import ports
-from heliograph.app.ports import Unavailable
 
 BUSY_MS = 10_000
 """Milliseconds that a call waits for another process that writes."""
@@ -70,17 +69,9 @@ class SqliteStore(Bundle):
 
 def _prepare(path: Path, busy_ms: int, schema: Schema) -> None:
     create_file(path)
-    try:
-        db = connect(path, busy_ms, read_only=False)
-        try:
-            refuse_moved(db, path)
-            migrate(db, schema, busy_ms)
-        finally:
-            db.close()
-    except Exception as fault:
-        if is_outage(fault):
-            raise Unavailable(f"{path} cannot be used: {fault}") from fault
-        raise
+    with opened(path, busy_ms) as db:
+        refuse_moved(db, path)
+        migrate(db, schema, busy_ms)
 
 
 class SqliteRetention(StoredRetention):
