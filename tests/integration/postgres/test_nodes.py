@@ -297,6 +297,24 @@ async def test_two_nodes_join_a_message_once(store: PostgresStore, other: Postgr
         assert sum(await asyncio.gather(part(parts_of, 1), part(parts_of, 2))) == 1
 
 
+async def test_a_node_that_was_given_up_claims_no_parts(store: PostgresStore, other: PostgresStore) -> None:
+    """Nobody would free its claims: they are freed once, when it is given up."""
+    await joined(store, ONE)
+    await joined(other, OTHER)
+    parts_of = PartSet(1, "491", "3388", 7, 2)
+    await store.commits.record(
+        Facts(inbound_parts=[InboundPart(parts_of, number, 0, True, b"x", START) for number in (1, 2)])
+    )
+    await other.leases.heartbeat(OTHER, 9 * LEASE)
+    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    for call in (store.inbound.gather([parts_of], ONE), store.inbound.ready(START, 9, ONE)):
+        with pytest.raises(Fenced):
+            await call
+    assert await other.upkeep.audit() == []
+    (parts,) = await other.inbound.ready(START, 9, OTHER)
+    assert [part.number for part in parts] == [1, 2]
+
+
 async def test_a_fenced_node_writes_nothing(store: PostgresStore, other: PostgresStore) -> None:
     given = await joined(store, ONE)
     await joined(other, OTHER)

@@ -140,6 +140,7 @@ def _price(plan: str, sender: str, at: int) -> Steps[int]:
 def _claim(sets: Sequence[PartSet], before: int, node: int) -> Steps[list[list[InboundPart]]]:
     """Claims the parts of the sets that are complete, or whose first part came before a time. They are locked in a
     fixed order, so that two nodes do not deadlock."""
+    yield Q.check_claimant(node=node)  # parts of a node that was given up before would stay claimed for ever
     claimed = []
     for each in sorted(sets, key=_order):
         rows = yield Q.waiting_parts(**set_values(each))

@@ -1,3 +1,5 @@
+-- check_claimant: Needs no statement, because SQLite has a single node.
+
 -- waiting_parts: The unclaimed waiting parts of a set.
 SELECT {inbound_part} FROM inbound_part
 WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference AND total = :total
