@@ -42,7 +42,9 @@ COLOURS = ["color-contrast", "link-in-text-block"]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 HOLD_STILL = """
-for (const part of document.querySelectorAll("[data-refresh]")) Object.defineProperty(part, "innerHTML", {set() {}});
+for (const part of document.querySelectorAll("[data-refresh]")) {
+    Object.defineProperty(part, "innerHTML", {configurable: true, set() {}});  // again on the same page, too
+};
 """
 
 

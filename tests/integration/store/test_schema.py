@@ -12,6 +12,7 @@ import pytest
 
 from heliograph.adapters.store.shared.schema import Schema
 from heliograph.adapters.store.sqlite import SchemaChanged, SchemaTooNew, SqliteStore
+from heliograph.adapters.store.sqlite.backup import back_up
 from heliograph.adapters.store.sqlite.schema import shipped
 from tests.support.schema_catalogue import of_sqlite
 from tests.support.schema_versions import later, released
@@ -196,3 +197,18 @@ async def test_the_file_is_its_owners_alone_and_durable(tmp_path: Path) -> None:
     )
     assert settings == ["wal", 2]
     await store.close()
+
+
+async def test_a_row_in_each_table_passes_the_check_of_a_backup(path: Path, tmp_path: Path) -> None:
+    # SQLite 3.40's quick_check misreads rows whose key has a column that stands behind other columns
+    value = {"INTEGER": "1", "TEXT": "'a'", "REAL": "1.0", "BLOB": "x'00'"}
+    await open_and_close(path)
+    db = sqlite3.connect(path)
+    tables = [name for (name,) in db.execute("SELECT name FROM pragma_table_list WHERE type = 'table' AND wr")]
+    for table in tables:
+        kinds = db.execute("SELECT type FROM pragma_table_info(?) ORDER BY cid", (table,)).fetchall()
+        db.execute(f"INSERT INTO {table} VALUES ({', '.join(value[kind] for (kind,) in kinds)})")
+    db.commit()
+    db.close()
+    assert {"price", "cost"} <= set(tables)
+    back_up(path, tmp_path / "copy.db")

@@ -100,9 +100,9 @@ CREATE TABLE price (
     plan    TEXT NOT NULL,
     prefix  TEXT NOT NULL,
     since   INTEGER NOT NULL,                  -- start of validity; 0: from the beginning
+    side    INTEGER NOT NULL DEFAULT 0,        -- see list_import
     price   INTEGER NOT NULL,
     inbound INTEGER NOT NULL DEFAULT 0,
-    side    INTEGER NOT NULL DEFAULT 0,        -- see list_import
     PRIMARY KEY (plan, prefix, since, side)
 ) STRICT, WITHOUT ROWID;
 
@@ -124,9 +124,9 @@ CREATE TABLE cost (
     network   TEXT NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
     prefix    TEXT NOT NULL,
     since     INTEGER NOT NULL,                -- start of validity; 0: from the beginning
+    side      INTEGER NOT NULL DEFAULT 0,      -- see list_import
     submitted INTEGER NOT NULL,
     delivered INTEGER NOT NULL,
-    side      INTEGER NOT NULL DEFAULT 0,      -- see list_import
     PRIMARY KEY (connector, network, prefix, since, side)
 ) STRICT, WITHOUT ROWID;
 
