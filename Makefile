@@ -253,6 +253,11 @@ crash: install ## kill the installed program under load, many times, and compare
 	@$(BIN)/python -m tests.e2e.crash --kills $(KILLS) $(if $(STORE),--store $(STORE)) $(if $(NODES),--nodes $(NODES)) $(if $(SMPP),--smpp) \
 	  $(if $(FAILOVER),--failover)
 
+# --- soak: `make soak` for two hours at 500 messages a second; `make soak MINUTES=30 RATE=200 STORE=postgres`
+.PHONY: soak
+soak: install ## run the installed program under an even load, and look for growth of memory, log and latency
+	@$(BIN)/python -m tests.e2e.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(RATE),--rate $(RATE)) $(if $(STORE),--store $(STORE))
+
 # --- ha: `make ha` for all trials on a cluster of Patroni, a quarter of an hour; `make ha TRIALS="switchover kill_leader"`
 .PHONY: ha
 ha: install ## try the recipe of docs/high-availability.md: faults under load on three databases and two gateways
