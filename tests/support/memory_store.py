@@ -31,6 +31,7 @@ from tests.support.memory_delivery import (
 from tests.support.memory_factors import MemoryFactors
 from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
+from tests.support.memory_large_tables import MemoryLargeTables
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_retention import MemoryRecipients, MemoryRetention
@@ -84,6 +85,7 @@ class MemoryStore:
         self.accounts: ports.Accounts = MemoryAccounts(place)
         self.network: ports.Network = MemoryNetwork(place)
         self.table_changes: ports.TableChanges = MemoryTableChanges(place)
+        self.large_tables: ports.LargeTables = MemoryLargeTables(place)
         self.costs: ports.Costs = MemoryCosts(place)
         self.plans: ports.Plans = MemoryPlans(place)
         self.measurements: ports.Measurements = MemoryMeasurements(place)

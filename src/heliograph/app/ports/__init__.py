@@ -24,6 +24,7 @@ from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
+from heliograph.app.ports.large_tables import DecidingKeys, LargeRows, LargeTables
 from heliograph.app.ports.leases import LeaseEnd, Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
@@ -59,6 +60,7 @@ __all__ = [
     "Costs",
     "CustomerBinds",
     "Customers",
+    "DecidingKeys",
     "Deferred",
     "FactorKind",
     "Factors",
@@ -71,6 +73,8 @@ __all__ = [
     "Incoming",
     "Intake",
     "Journal",
+    "LargeRows",
+    "LargeTables",
     "LeaseEnd",
     "Leases",
     "ListQuery",

@@ -10,6 +10,7 @@ from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
 from heliograph.app.ports.factors import Factors
 from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
+from heliograph.app.ports.large_tables import LargeTables
 from heliograph.app.ports.leases import Leases
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
@@ -71,6 +72,7 @@ class Store(Protocol):
     accounts: Accounts
     network: Network
     table_changes: TableChanges
+    large_tables: LargeTables
     costs: Costs
     plans: Plans
     measurements: Measurements

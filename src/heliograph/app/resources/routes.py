@@ -13,7 +13,7 @@ from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Refer
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
 from heliograph.app.routing.coverage import coverage
-from heliograph.app.routing.explain import RouteDecision, explain
+from heliograph.app.routing.explain import RouteDecision, deciding_keys, explain
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
@@ -149,11 +149,15 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     if account and found is None:
         raise NoSuch("account", account)
     owner = Account(0, "", "", b"") if found is None else found[0]
-    tables = await desk.store.network.tables()
+    ported, of = desk.ported(), ""
+    if ported is not None:
+        if unknown := ported.unknown([number]):
+            await ported.ask(unknown)
+        of = ported.find(number)
+    tables = await desk.store.network.tables(large=False)
+    keys = deciding_keys(number, owner, tables.sender_rules, desk.now, sender, of)
+    tables = (await desk.store.large_tables.deciding(keys)).joined(tables)
     quality, obstacles = await _quality(desk), await _obstacles(desk)
-    ported = desk.ported()
-    if ported is not None and (unknown := ported.unknown([number])):
-        await ported.ask(unknown)
     decision = explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, ported)
     if not account:
         return decision

@@ -11,6 +11,7 @@ from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
+from heliograph.adapters.store.shared.large_tables import StoredLargeTables
 from heliograph.adapters.store.shared.network import (
     StoredCosts,
     StoredMeasurements,
@@ -72,6 +73,7 @@ class Bundle:
     accounts: ports.Accounts
     network: ports.Network
     table_changes: ports.TableChanges
+    large_tables: ports.LargeTables
     costs: ports.Costs
     plans: ports.Plans
     measurements: ports.Measurements
@@ -117,6 +119,7 @@ class Bundle:
         self.accounts = StoredAccounts(runner)
         self.network = StoredNetwork(runner)
         self.table_changes = StoredTableChanges(runner)
+        self.large_tables = StoredLargeTables(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)
         self.measurements = StoredMeasurements(runner)

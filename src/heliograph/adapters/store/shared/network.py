@@ -15,9 +15,10 @@ from heliograph.adapters.store.shared.rows import (
     hold_of,
     report_of,
     report_values,
+    route_of,
     template_of,
 )
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Runner, Steps, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Rows, Runner, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Changes,
     Connector,
@@ -64,7 +65,7 @@ class StoredNetwork(Operations):
         prices = yield Q.prices()
         networks = yield Q.mobile_networks()
         costs = yield Q.costs()
-        tables.routes = [_route_of(row) for row in routes]
+        tables.routes = [route_of(row) for row in routes]
         tables.prices = [Price(*row) for row in prices]
         tables.networks = [MobileNetwork(*row) for row in networks]
         tables.costs = [Cost(*row) for row in costs]
@@ -232,11 +233,6 @@ def _ways(texts: Sequence[str]) -> list[tuple[RouteWay, ...]]:
 def _way_of(way: Sequence[int]) -> RouteWay:
     connector, priority, share, fallback = way
     return connector, priority, share, bool(fallback)  # SQLite keeps 0 and 1, and compiled code takes no int for a bool
-
-
-def _route_of(row: Row) -> Route:
-    number, prefix, connector, priority, network, account, plan, sender, share, fallback = row
-    return Route(number, prefix, connector, priority, network, account, plan, sender, share, bool(fallback))
 
 
 def _add(routes: Iterable[Route]) -> Query:

@@ -9,7 +9,15 @@ from typing import Any, get_origin
 import msgspec
 
 from heliograph.adapters.store.shared.steps import Q, Steps
-from heliograph.app.configuration import ACCOUNT_FIELDS, Account, Connector, MessageTemplate, SmppTerms, TrafficHold
+from heliograph.app.configuration import (
+    ACCOUNT_FIELDS,
+    Account,
+    Connector,
+    MessageTemplate,
+    Route,
+    SmppTerms,
+    TrafficHold,
+)
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
 from heliograph.app.ports import ConnectorReport, ConnectorState
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
@@ -45,6 +53,10 @@ INBOUND_COLUMNS = (
 
 INBOUND_WIDTH = 17
 
+ROUTE_COLUMNS = "id, prefix, connector, priority, network, account, plan, sender, share, fallback"
+PRICE_COLUMNS = "plan, prefix, price, inbound, since"
+COST_COLUMNS = "connector, prefix, network, submitted, delivered, since"
+
 PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
 
 COLUMNS = {
@@ -57,6 +69,9 @@ COLUMNS = {
     "account_values": ", ".join(f":{name}" for name in _ACCOUNT[1:]),
     "account_changes": ", ".join(f'"{name}" = :{name}' for name in ACCOUNT_FIELDS),
     "connector": ", ".join(f'"{name}"' for name in _CONNECTOR),
+    "route": ROUTE_COLUMNS,
+    "price": PRICE_COLUMNS,
+    "cost": COST_COLUMNS,
     "inbound": INBOUND_COLUMNS,
     "inbound_part": PART_COLUMNS,
 }
@@ -165,6 +180,12 @@ def connector_values(connector: Connector) -> dict[str, Any]:
 def connector_of(row: Sequence[Any]) -> Connector:
     """The connector of a row with the columns of a connector."""
     return Connector(**_read(_CONNECTOR, row))
+
+
+def route_of(row: Sequence[Any]) -> Route:
+    """The route of a row with the columns of a route."""
+    number, prefix, connector, priority, network, account, plan, sender, share, fallback = row
+    return Route(number, prefix, connector, priority, network, account, plan, sender, share, bool(fallback))
 
 
 def template_values(template: MessageTemplate) -> dict[str, Any]:

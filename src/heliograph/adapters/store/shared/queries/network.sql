@@ -144,7 +144,7 @@ SELECT connector, rate, is_limit FROM operator_pace;
 DELETE FROM operator_pace WHERE connector = :connector;
 
 -- routes: All routes, by prefix and priority.
-SELECT id, prefix, connector, priority, network, account, plan, sender, share, fallback FROM route
+SELECT {route} FROM route
 ORDER BY prefix {bytewise}, priority, id;
 
 -- plan_of_accounts: The accounts of plans that have routes or rules.
@@ -178,7 +178,7 @@ DELETE FROM mobile_network WHERE prefix = :prefix RETURNING 1;
 DELETE FROM mobile_network;
 
 -- costs: All costs, by connector, network, prefix and date.
-SELECT connector, prefix, network, submitted, delivered, since FROM cost WHERE {present(cost)}
+SELECT {cost} FROM cost WHERE {present(cost)}
 ORDER BY connector, network {bytewise}, prefix {bytewise}, since;
 
 -- put_cost: Sets the cost of a destination over a connector from a date on, during an import until the import.
@@ -222,7 +222,7 @@ SELECT
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
 -- prices: All prices, by plan, prefix and date.
-SELECT plan, prefix, price, inbound, since FROM price WHERE {present(price)}
+SELECT {price} FROM price WHERE {present(price)}
 ORDER BY plan {bytewise}, prefix {bytewise}, since;
 
 -- put_price: Sets the prices of a prefix in a plan from a date on, during an import until the import.
