@@ -17,7 +17,7 @@ from heliograph.api.send_fields import read_fields
 from heliograph.api.services import Services
 from heliograph.app.configuration import Account, ApiKey, Price, Route
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.facts import Accept, Facts, InboundMessage
+from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
 from heliograph.app.inbound.pull import Pulling
 from heliograph.app.inbound.suppression_list import SuppressionList
 from heliograph.app.observing.refusals import Refusals
@@ -110,6 +110,8 @@ class PromptIntake:
     def __init__(self, store: MemoryStore, clock: HandClock) -> None:
         self.full = False
         self.away = False
+        self.loses_answers = False
+        """Commits are done, and nobody learns of it."""
         self.may_commit = asyncio.Event()
         self.may_commit.set()
         self.accepted: list[Accept] = []
@@ -142,6 +144,8 @@ class PromptIntake:
         with contextlib.suppress(Unavailable):
             await self._store.commits.record(Facts(accepts=[accept for accept, _ in waiting]))
         for accept, then in waiting:
+            if self.loses_answers:
+                accept.verdict = Verdict.IN_DOUBT
             self.accepted.append(accept)
             then(accept)
 

@@ -12,7 +12,7 @@ from heliograph.api import fields, shapes
 from heliograph.api.fields import Field, Schema, Terms
 from heliograph.api.operations import OPERATIONS, CustomerOperation
 from heliograph.api.samples import ShownCall, programs
-from heliograph.app.sending.refusal import unavailable
+from heliograph.app.sending.refusal import in_doubt, unavailable
 from heliograph.domain import error
 from heliograph.domain.error import CATALOGUE, METHOD, UNAUTHENTICATED, Entry, Fault
 from heliograph.domain.message.receipt import MAX_CODE_CHARS
@@ -46,6 +46,7 @@ FAULTS: dict[Entry, Fault] = {
         Fault(error.MEDIA_TYPE, "Send application/json or application/x-www-form-urlencoded."),
         Fault(error.TOO_EARLY, "One list query is allowed every 10 seconds; wait before the next.", None, 10),
         unavailable(),
+        in_doubt(),
         Fault(error.INTERNAL, "The gateway failed on this request; give its X-Request-Id to the operator."),
     )
 }

@@ -9,6 +9,7 @@ from heliograph.api.fields import Field, Parameter
 from heliograph.domain.error import (
     CONFLICT,
     FORBIDDEN,
+    IN_DOUBT,
     INTERNAL,
     INVALID,
     MALFORMED,
@@ -68,7 +69,7 @@ MESSAGES_V1: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "send_message", "POST", MESSAGES, 1, "messages", "Send or schedule",
         f"{_SEND_MEANING} With `time` it is scheduled, and charged at once.",
-        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[1],
+        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, IN_DOUBT, *_ALWAYS), fields.SEND[1],
         replays=True, shown=(("to", "from", "content", "reference"), ("to", "from", "content", "time")),
     ),
     CustomerOperation(
@@ -112,7 +113,7 @@ MESSAGES_V2: tuple[CustomerOperation, ...] = (
     CustomerOperation(
         "send_message_v2", "POST", "/api/v2/messages", 2, "messages", "Send (v2)",
         f"{_SEND_MEANING} v2 does not schedule: a `time` is refused.",
-        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, *_ALWAYS), fields.SEND[2],
+        (shapes.SendResult,), (*_BODY, *_CREDENTIALS, NO_CREDIT, CONFLICT, IN_DOUBT, *_ALWAYS), fields.SEND[2],
         replays=True, shown=(("to", "from", "content", "dlr", "dlr-url"),),
     ),
     CustomerOperation(

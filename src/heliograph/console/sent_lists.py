@@ -46,6 +46,7 @@ _REFUSALS = {
     Verdict.DAILY_SPEND: "The account has spent its credits of the day.",
     Verdict.WAITING: "Too many messages of the account wait already.",
     Verdict.UNAVAILABLE: "The store could not write it; nothing was charged.",
+    Verdict.IN_DOUBT: "The store was lost meanwhile. It may be stored and charged: look for it under *Messages*.",
 }
 
 

@@ -51,6 +51,8 @@ class Reason(StrEnum):
     """Over the account's waiting messages."""
     TOO_EARLY = "too_early"
     UNAVAILABLE = "unavailable"
+    IN_DOUBT = "in_doubt"
+    """The request may be stored and charged, or not."""
     INTERNAL = "internal"
 
 
@@ -142,6 +144,15 @@ UNAVAILABLE = Entry(
     Reason.UNAVAILABLE,
     retry=True,
 )
+IN_DOUBT = Entry(
+    "14",
+    504,
+    "The outcome is not known yet",
+    "The store was lost in the middle of the request, which may be stored and charged, or not. Send it again with the "
+    "same `reference`.",
+    Reason.IN_DOUBT,
+    retry=True,
+)
 INTERNAL = Entry(
     "99",
     500,
@@ -164,6 +175,7 @@ CATALOGUE: tuple[Entry, ...] = (
     MEDIA_TYPE,
     TOO_EARLY,
     UNAVAILABLE,
+    IN_DOUBT,
     INTERNAL,
 )
 

@@ -8,9 +8,10 @@
 1. All callers add to the `Facts` being gathered. Nobody waits with a task or a future.
 2. A commit starts after the interval (`commit_interval`), or at once if all expected facts are there.
 3. Facts that arise meanwhile gather for the next commit.
-4. If a commit fails, its requests get 503, and all its other facts go into the next commit.
+4. If a commit fails, its requests get 503, and all its other facts go into the next commit. Requests that may have been
+   written are *in doubt*: they wait until a later commit finds out.
 5. If no commit succeeds for HOLD_S, the store is *away*: all waiting requests get 503, and so does each new request at
-   once, until a commit succeeds.
+   once, until a commit succeeds. Requests in doubt get 504: a 503 says that nothing was charged.
 6. If the store rejects a value, the commit is bisected (`app.commit.isolate`).
 """
 
@@ -18,6 +19,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Final
 
 from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
@@ -46,6 +48,10 @@ HOLD_S = 3.0
 PostgreSQL, which takes up to 2.3 s. Customers' timeouts begin at 5 s."""
 
 Then = Callable[[Accept], None]
+
+# Each access to a member of an enum costs a lookup.
+_ACCEPTED: Final = Verdict.ACCEPTED
+_IN_DOUBT: Final = Verdict.IN_DOUBT
 
 REFUSED_LINES = 60
 """Log lines a minute about facts that the store rejected. Further facts are only counted; the next line has their
@@ -94,9 +100,9 @@ class RefusedFacts:
 class GroupCommit:
     """Records all facts, with a single commit at a time. Implements the ports `Gathering` and `Intake`.
 
-    If a commit fails, its requests are refused as unavailable, and all other facts stay for the next attempt: a full
-    disk never loses an operator's answer or a callback's result. If the store rejects a fact, only that fact is left
-    out (`app.commit.isolate`).
+    If a commit fails, its requests are refused as unavailable, or in doubt, and all other facts stay for the next
+    attempt: a full disk never loses an operator's answer or a callback's result. If the store rejects a fact, only that
+    fact is left out (`app.commit.isolate`).
     """
 
     def __init__(
@@ -123,6 +129,10 @@ class GroupCommit:
         self.facts = Facts()
         """The facts being gathered."""
         self._thens: list[tuple[Accept, Then]] = []
+        self._in_doubt: list[tuple[Accept, Then]] = []
+        """Requests of a commit that may have been done. The store takes no other commit before it knows."""
+        self._found: list[Accept] = []
+        """Requests in doubt that turned out to be accepted: for the watchers, with the next commit."""
         self._waiting = 0
         self._open = True
         self._work = asyncio.Event()
@@ -215,12 +225,13 @@ class GroupCommit:
         self.wake()
 
     def refuse_waiting(self) -> None:
-        """Refuses the requests that no commit has taken up."""
+        """Refuses the requests that no commit has taken up, and answers the requests in doubt as such."""
         accepts, self.facts.accepts = self.facts.accepts, []
         for accept in accepts:
             accept.verdict = Verdict.UNAVAILABLE
-        thens, self._thens = self._thens, []
-        self._answer(thens)
+        thens, self._thens = self._in_doubt + self._thens, []
+        self._in_doubt = []
+        self._reply(thens)
 
     async def flushed(self) -> None:
         """Waits until nothing waits for a commit."""
@@ -255,7 +266,7 @@ class GroupCommit:
             facts, thens = self._take(hooks, began)
             start = self._clock.monotonic()
             try:
-                if facts or not self.healthy:
+                if facts or self._in_doubt or not self.healthy:
                     await self._record(facts, start)
                 else:
                     await asyncio.sleep(0)
@@ -273,12 +284,17 @@ class GroupCommit:
             seconds = self._clock.monotonic() - start
             pause = RETRY_S[0]
             self._answer(thens)
+            if self._in_doubt:
+                self.wake()
             hooks.committed()
             if self._ending:
                 self._end_calls()
             answers = len(facts.submissions) + len(facts.finals) + len(facts.callbacks) + len(facts.parts)
             from_outside = len(facts.accepts) + answers + len(facts.inbound)
             self._interval.tally(self._clock.monotonic(), from_outside)
+            if self._found:
+                facts.accepts += self._found
+                self._found = []
             if facts:
                 self._show(facts, seconds)
 
@@ -390,6 +406,20 @@ class GroupCommit:
                     self._name(message.reply, now)
 
     def _answer(self, thens: list[tuple[Accept, Then]]) -> None:
+        """Answers the requests of a commit, and of an earlier commit whose outcome is known now.
+
+        Requests in doubt wait, unless the store is away.
+        """
+        if self._in_doubt:
+            earlier, self._in_doubt = self._in_doubt, []
+            self._found += [accept for accept, _ in earlier if accept.verdict is _ACCEPTED]
+            thens = earlier + thens
+        if not self.away and any(accept.verdict is _IN_DOUBT for accept, _ in thens):
+            self._in_doubt = [each for each in thens if each[0].verdict is _IN_DOUBT]
+            thens = [each for each in thens if each[0].verdict is not _IN_DOUBT]
+        self._reply(thens)
+
+    def _reply(self, thens: list[tuple[Accept, Then]]) -> None:
         for accept, then in thens:
             self._waiting -= len(accept.messages)
             try:
@@ -403,8 +433,6 @@ class GroupCommit:
         self.failures += 1
         self.healthy = False
         self._outage.found_away("commit", problem)
-        for accept in facts.accepts:
-            accept.verdict = Verdict.UNAVAILABLE
         facts.accepts = []
         hooks.refused()
         # Facts gathered meanwhile come after the facts that failed.

@@ -137,6 +137,11 @@ async def _fault_of_ours(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> R
     return await gateway.send(GOOD)
 
 
+async def _in_doubt(gateway: Gateway, _: pytest.MonkeyPatch) -> Reply:
+    gateway.intake.loses_answers = True
+    return await gateway.send(GOOD)
+
+
 PROVOKED: dict[Entry, Provoke] = {
     error.MALFORMED: lambda gateway, _: gateway.call("POST", SEND, b"[]", headers=JSON),
     error.MISSING: lambda gateway, _: gateway.send({}),
@@ -151,6 +156,7 @@ PROVOKED: dict[Entry, Provoke] = {
     error.MEDIA_TYPE: lambda gateway, _: gateway.call("POST", SEND, b"x", headers={"Content-Type": "text/plain"}),
     error.TOO_EARLY: _too_early,
     error.UNAVAILABLE: _broken_store,
+    error.IN_DOUBT: _in_doubt,
     error.INTERNAL: _fault_of_ours,
 }
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -120,8 +121,8 @@ async def test_a_commit_is_cut_and_comes_about_once(
 async def test_while_the_database_is_away_nothing_is_charged(
     relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, cut: CutEffect
 ) -> None:
-    """The commit is cut, and the database cannot be asked about it then. The requests are answered 503; the facts are
-    given to the next commit, with others."""
+    """The commit is cut, and the database cannot be asked about it then. The requests are in doubt, then refused. The
+    facts are given to the next commit, with others."""
     await shaky.commits.recover(0, NODE)
     sent = [(await given.sent(account.id)).key for _ in range(4)]
     accepts = [
@@ -135,9 +136,10 @@ async def test_while_the_database_is_away_nothing_is_charged(
     relay.cut_at(1, cut, stays_down=True)
     with pytest.raises(Unavailable):
         await shaky.commits.record(facts)
-    assert {accept.verdict for accept in accepts} == {Verdict.UNAVAILABLE}
+    assert {accept.verdict for accept in accepts} == {Verdict.IN_DOUBT}
     with pytest.raises(Unavailable):
         await shaky.commits.record(Facts(marks={"attempted:1": 2}))
+    assert {accept.verdict for accept in accepts} == {Verdict.IN_DOUBT}
 
     relay.down = False
     relay.cut_at(None)
@@ -146,6 +148,7 @@ async def test_while_the_database_is_away_nothing_is_charged(
     await shaky.commits.record(facts)
     await relay.deliver()
     assert again.verdict is Verdict.ACCEPTED
+    assert {accept.verdict for accept in accepts} == {Verdict.UNAVAILABLE}
     for accept in accepts:
         assert await store.customers.message(account.id, accept.messages[0].key, accept.messages[0].tail) is None
     # twice four that were sent, of which one was refunded, and the one of now
@@ -194,19 +197,80 @@ async def test_what_was_written_unheard_is_not_written_again_apart_from_what_is_
 async def test_what_was_taken_up_meanwhile_is_not_undone(
     relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
 ) -> None:
-    """Another node has claimed a message that the sender was told was not accepted: it is sent, and stays charged."""
-    # the statement is prepared: that of what is out of the ordinary, as a queued message is
-    await shaky.commits.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
-    accept = given.accept(given.message(account.id, queued=True))
-    relay.cut_at(1, CutEffect.UNHEARD, stays_down=True)
-    with pytest.raises(Unavailable):
-        await shaky.commits.record(Facts(accepts=[accept]))
+    """Another node has claimed a message while its request is in doubt: it is sent, charged, and accepted."""
+    accept, other = given.accept(given.message(account.id, queued=True)), given.accept(given.message(account.id))
+    await lose(relay, shaky, given, account, accept, other)
     (claimed,) = await store.queue.claim(1, 9, given.now, NODE)
     assert claimed.message.key == accept.key
     relay.down = False
     await shaky.commits.record(Facts(marks={"attempted:1": 2}))
+    assert [each.verdict for each in (accept, other)] == [Verdict.ACCEPTED, Verdict.UNAVAILABLE]
     assert await store.customers.balance(account.id) == 99 * CREDIT
     assert await store.upkeep.audit() == []
+
+
+async def lose(relay: CuttingRelay, shaky: PostgresStore, given: Given, account: Account, *accepts: Accept) -> None:
+    """Commits the requests, and loses the answer and the database."""
+    # the statement is prepared: that of what is out of the ordinary, as a queued message is
+    await shaky.commits.record(Facts(accepts=[given.batch(account.id, 2, price=0)]))
+    relay.cut_at(1, CutEffect.UNHEARD, stays_down=True)
+    with pytest.raises(Unavailable):
+        await shaky.commits.record(Facts(accepts=[*accepts]))
+    assert {each.verdict for each in accepts} == {Verdict.IN_DOUBT}
+
+
+async def test_a_batch_that_was_taken_up_in_part_is_sent_whole(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+) -> None:
+    """Half of it was to be sent from the memory of the node, which has dropped it."""
+    batch = given.batch(account.id, 4)
+    for message in batch.messages[2:]:
+        message.queued = True
+    await lose(relay, shaky, given, account, batch)
+    (claimed,) = await store.queue.claim(1, 1, given.now, NODE)
+    assert claimed.message.key == batch.messages[2].key
+    relay.down = False
+    await shaky.commits.record(Facts())
+    assert batch.verdict is Verdict.ACCEPTED
+    rest = await store.queue.claim(1, 9, given.now, NODE)
+    assert {each.message.key for each in rest} == {message.key for message in batch.messages} - {claimed.message.key}
+    assert not any(each.attempted for each in rest)
+    assert await store.upkeep.audit() == []
+
+
+@pytest.mark.parametrize("by_commit", [True, False])
+async def test_a_request_in_doubt_stays_once_a_repeat_was_answered(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, *, by_commit: bool
+) -> None:
+    """The customer asks another node, with the same reference, and gets a 200 with the first id."""
+    accept = given.accept(given.message(account.id, reference="r"))
+    await lose(relay, shaky, given, account, accept)
+    if by_commit:
+        repeat = replace(given.accept(given.message(account.id, reference="r")), fingerprint=accept.fingerprint)
+        await store.commits.record(Facts(accepts=[repeat]))
+        assert (repeat.verdict, repeat.key) == (Verdict.REPLAYED, accept.key)
+    else:  # the repeat is refused before its commit, for example over the rate
+        found = await store.customers.replayed(account.id, "r")
+        assert found is not None
+        assert found[1].key == accept.key
+    relay.down = False
+    await shaky.commits.record(Facts())
+    assert accept.verdict is Verdict.ACCEPTED
+    (claimed,) = await store.queue.claim(1, 9, given.now, NODE)
+    assert (claimed.message.key, claimed.attempted) == (accept.key, False)
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_caller_that_uses_its_request_again_gets_the_verdict_of_the_second_commit(
+    relay: CuttingRelay, shaky: PostgresStore, given: Given, account: Account
+) -> None:
+    accept = given.accept(given.message(account.id))
+    await lose(relay, shaky, given, account, accept)
+    relay.down = False
+    accept.total = 1_000 * CREDIT
+    await shaky.commits.record(Facts(accepts=[accept]))
+    assert accept.verdict is Verdict.TOO_LITTLE_CREDIT
 
 
 @pytest.mark.slow

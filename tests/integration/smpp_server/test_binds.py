@@ -581,6 +581,17 @@ async def test_a_submission_that_was_refused_after_its_connection_ended_leaves_n
     assert not rig.services.resubmissions._accounts
 
 
+async def test_a_submission_in_doubt_may_come_again_on_the_same_bind(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    client = await rig.bound()
+    rig.gateway.intake.loses_answers = True
+    assert (await client.ask(submission())).status == CommandStatus.ESME_RSYSERR
+    rig.gateway.intake.loses_answers = False
+    (kept,) = rig.rows.messages
+    assert key_of(await client.ask(submission())) == kept
+    assert await rig.gateway.balance() == "999"
+
+
 async def test_copies_whose_answers_were_lost_are_as_many_as_before(rig: Rig) -> None:
     await rig.change(dedupe_s=60)
     await lose_an_answer(rig, await rig.bound(), 3)

@@ -6,7 +6,7 @@ from heliograph.domain.error import CATALOGUE, Entry, Fault
 # The table of the interface.
 TABLE = {
     "01": 400, "02": 400, "03": 400, "04": 401, "05": 402, "06": 403, "07": 404,
-    "08": 405, "09": 409, "10": 413, "11": 415, "12": 429, "13": 503, "99": 500,
+    "08": 405, "09": 409, "10": 413, "11": 415, "12": 429, "13": 503, "14": 504, "99": 500,
 }  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def test_the_catalogue_has_every_entry() -> None:
 
 
 def test_what_may_be_retried() -> None:
-    assert {entry.code for entry in CATALOGUE if entry.retry} == {"12", "13"}
+    assert {entry.code for entry in CATALOGUE if entry.retry} == {"12", "13", "14"}
 
 
 def test_a_fault_as_an_answer() -> None:

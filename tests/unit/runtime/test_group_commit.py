@@ -40,6 +40,11 @@ class SlowStore(MemoryStore):
         super().__init__()
         self.written: list[Facts] = []
         self.failures = 0
+        self.loses_answers = False
+        """It writes what it is told, and nobody learns of it: the requests are in doubt."""
+        self.doubtful: list[Accept] = []
+        self.stay = True
+        """Whether requests in doubt turn out to be accepted, once it can be asked."""
         self.unfit: set[int] = set()
         """Keys of attempts, and totals of requests, that it will not have."""
         self.under_way = 0
@@ -54,6 +59,15 @@ class SlowStore(MemoryStore):
         if self.failures:
             self.failures -= 1
             raise Unavailable("the disk is full")
+        for accept in self.doubtful:
+            if accept.verdict is Verdict.IN_DOUBT:
+                accept.verdict = Verdict.ACCEPTED if self.stay else Verdict.UNAVAILABLE
+        self.doubtful = []
+        if self.loses_answers:
+            self.loses_answers, self.doubtful = False, facts.accepts
+            for accept in facts.accepts:
+                accept.verdict = Verdict.IN_DOUBT
+            raise Unavailable("the connection was lost")
         if any(attempt.key in self.unfit for attempt in facts.attempts) or any(
             accept.total in self.unfit for accept in facts.accepts
         ):
@@ -348,6 +362,102 @@ def test_a_store_that_fails_without_facts_is_asked_until_it_works() -> None:
         await asyncio.sleep(2.0)
         assert not is_away(rig)
         assert rig.gatherer.healthy
+
+    scenario(story)
+
+
+@pytest.mark.parametrize("stay", [True, False])
+def test_a_request_in_doubt_waits_for_its_outcome(*, stay: bool) -> None:
+    """It is never told a 503 that may prove wrong."""
+
+    async def story(rig: Rig) -> None:
+        rig.store.loses_answers, rig.store.stay = True, stay
+        shown: list[Facts] = []
+        rig.gatherer._watchers = [SimpleNamespace(committed=lambda facts, now, seconds: shown.append(facts))]
+        doubtful = rig.send()
+        await asyncio.sleep(COMMIT_S * 1.5)
+        rig.store.failures = 2
+        assert rig.log == ["prepare", "refused"]
+        assert not is_away(rig)
+        await rig.gatherer.flushed()
+        verdict = Verdict.ACCEPTED if stay else Verdict.UNAVAILABLE
+        assert doubtful.verdict is verdict
+        assert rig.log.count(verdict.name) == 1
+        assert [facts.accepts for facts in shown] == [[doubtful]] * stay, "it is counted with the others"
+
+    scenario(story)
+
+
+def test_a_request_in_doubt_is_told_so_once_the_store_is_known_to_be_away() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.loses_answers = True
+        doubtful = rig.send()
+        await asyncio.sleep(COMMIT_S * 1.5)
+        rig.store.failures = 1_000
+        refused = rig.send()
+        await asyncio.sleep(HOLD_S - 0.2)
+        assert doubtful.verdict is Verdict.IN_DOUBT
+        assert "IN_DOUBT" not in rig.log
+        await asyncio.sleep(1.2)
+        assert is_away(rig)
+        assert (rig.log.count("IN_DOUBT"), refused.verdict) == (1, Verdict.UNAVAILABLE)
+        rig.store.failures = 0
+        await rig.gatherer.flushed()
+        assert rig.log.count("IN_DOUBT") == 1
+        assert "ACCEPTED" not in rig.log, "it has its answer"
+        assert rig.gatherer._waiting == 0
+
+    scenario(story)
+
+
+def test_a_commit_without_an_answer_leaves_its_requests_in_doubt() -> None:
+    """The store gives up the commit when the requests have waited for as long as they may."""
+
+    async def story(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def time_out(facts: Facts) -> None:
+            await asyncio.sleep(HOLD_S + 0.1)
+            for accept in facts.accepts:
+                accept.verdict = Verdict.IN_DOUBT
+            raise Unavailable("no answer in time")
+
+        monkeypatch.setattr(rig.store.commits, "record", time_out)
+        rig.send()
+        await asyncio.sleep(COMMIT_S)
+        waiting = rig.send()
+        await asyncio.sleep(HOLD_S + 0.2)
+        assert waiting.verdict is Verdict.UNAVAILABLE
+        assert rig.log[:4] == ["prepare", "UNAVAILABLE", "refused", "IN_DOUBT"]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        scenario(lambda rig: story(rig, monkeypatch))
+
+
+def test_a_request_that_is_in_doubt_after_a_search_for_a_value_waits_as_well() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.unfit = {UNFIT}
+        rig.attempt(UNFIT)
+        doubtful = rig.send()
+        await asyncio.sleep(COMMIT_S * 2.5)
+        rig.store.loses_answers = True
+        await rig.gatherer.flushed()
+        assert doubtful.verdict is Verdict.ACCEPTED
+        assert rig.log == ["prepare", "committed", "prepare", "ACCEPTED", "committed"]
+
+    scenario(story)
+
+
+def test_a_node_whose_place_is_taken_does_not_know_of_its_requests_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.loses_answers = True
+        rig.send()
+        await asyncio.sleep(COMMIT_S * 1.5)
+
+        async def taken(facts: Facts) -> None:
+            raise Fenced("another node has the place")
+
+        monkeypatch.setattr(rig.store.commits, "record", taken)
+        await asyncio.wait([rig.task])
+        assert rig.log[-1] == "IN_DOUBT"
 
     scenario(story)
 

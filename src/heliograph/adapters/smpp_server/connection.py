@@ -50,7 +50,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
-from heliograph.domain.error import UNAVAILABLE, Fault
+from heliograph.domain.error import IN_DOUBT, UNAVAILABLE, Fault
 from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
@@ -590,8 +590,9 @@ class EsmeConnection(asyncio.Protocol):
         """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
         if name in self._named:
             self._named.remove(name)
-            self._services.resubmissions.refused(self.account, name)
-        elif name is not None:
+            names = self._services.resubmissions
+            (names.lost if fault.entry is IN_DOUBT else names.refused)(self.account, name)
+        elif name is not None and fault.entry is not IN_DOUBT:
             self._services.resubmissions.withdrawn(self.account, name)
         self._services.note_refusal(
             None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id

@@ -38,6 +38,7 @@ _BY_REASON: Final = {
     Reason.TOO_EARLY: CommandStatus.ESME_RTHROTTLED,
     Reason.WAITING: CommandStatus.ESME_RTHROTTLED,
     Reason.UNAVAILABLE: CommandStatus.ESME_RMSGQFUL,
+    Reason.IN_DOUBT: CommandStatus.ESME_RSYSERR,
     Reason.INTERNAL: CommandStatus.ESME_RSYSERR,
 }
 

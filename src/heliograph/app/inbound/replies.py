@@ -88,7 +88,7 @@ class PhoneReplies:
     def _settle(
         self, message: InboundMessage, verdict: Verdict, result: TryResult, then: Callable[[TryResult], None]
     ) -> None:
-        if verdict is Verdict.UNAVAILABLE:
+        if verdict in (Verdict.UNAVAILABLE, Verdict.IN_DOUBT):  # its reference makes the repeat safe
             then(_put_off(result, "the store is away"))
             return
         if verdict is Verdict.ACCEPTED:

@@ -24,7 +24,9 @@ class Commits(Protocol):
         An end for a Cancelled message is skipped.
 
         Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
-        After any exception, each accept is UNAVAILABLE.
+        After any exception, each accept is UNAVAILABLE, or IN_DOUBT if it may have been written. A later call that
+        finds out sets the verdict of an accept that is still IN_DOUBT: ACCEPTED if other nodes or the customer have
+        taken it up, otherwise it is undone and UNAVAILABLE.
         """
 
     async def recover(self, worker: int, node: int) -> Recovery:

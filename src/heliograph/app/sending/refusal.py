@@ -3,7 +3,7 @@
 from typing import Final
 
 from heliograph.app.facts import Accept, Verdict
-from heliograph.domain.error import CONFLICT, NO_CREDIT, UNAVAILABLE, Fault, Reason
+from heliograph.domain.error import CONFLICT, IN_DOUBT, NO_CREDIT, UNAVAILABLE, Fault, Reason
 from heliograph.domain.limits.allowance import overrun_fault
 from heliograph.domain.limits.gate import SUPPRESSED, SUSPENDED
 from heliograph.domain.money.amounts import format_credits
@@ -32,8 +32,19 @@ def refusal_of(accept: Accept) -> Fault:
             return Fault(CONFLICT, "The reference was used for another request; choose a new reference.", "reference")
         case Verdict.DAILY_MESSAGES | Verdict.DAILY_SPEND | Verdict.WAITING as verdict:
             return overrun_fault(_OVERRUNS[verdict], accept.day_ends, accept.at)
+        case Verdict.IN_DOUBT:
+            return in_doubt()
         case _:
             return unavailable()
+
+
+def in_doubt() -> Fault:
+    """Returns the fault of a request that the store may have written."""
+    problem = (
+        "The store was lost in the middle of this request: it may be stored and charged, or not. Send it again with "
+        "the same reference; without a reference, look it up first."
+    )
+    return Fault(IN_DOUBT, problem, None, STORE_PAUSE_S)
 
 
 def unavailable() -> Fault:

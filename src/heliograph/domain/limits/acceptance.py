@@ -42,6 +42,8 @@ class Verdict(IntEnum):
     """The request costs more than is left of the account's day."""
     WAITING = 9
     """The account would have too many scheduled or waiting messages."""
+    IN_DOUBT = 10
+    """The answer to the commit was lost: the request may be written and charged, or not."""
 
 
 # Each access to a member of an enum costs a lookup.

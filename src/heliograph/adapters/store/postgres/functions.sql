@@ -219,6 +219,9 @@ BEGIN
             IF FOUND THEN
                 verdicts[i] := CASE WHEN print = r_fingerprint[i]
                     THEN {Verdict.REPLAYED} ELSE {Verdict.REFERENCE_CONFLICT} END;
+                UPDATE reference SET replayed = true
+                WHERE account = p_accounts[place] AND reference = r_reference[i] AND print = r_fingerprint[i]
+                    AND NOT replayed;
                 CONTINUE;
             END IF;
         END IF;
@@ -885,13 +888,16 @@ END $$;
 
 -- --- requests with a lost answer
 
--- Undoes requests that were written although their clients were told that they were not. A request that was taken up
--- meanwhile (claimed, sent, cancelled) stays.
-CREATE OR REPLACE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[])
-RETURNS void LANGUAGE plpgsql AS $$
+-- Undoes requests whose clients were not told that they were written. Returns the keys of requests that were taken up
+-- meanwhile (claimed, sent, cancelled, or repeated and answered): they stay. Their messages without a row of any kind
+-- were in the memory of the calling node, which has dropped them: they go to the queue.
+CREATE OR REPLACE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[], p_reference text[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-    keys  bigint[];
-    total bigint;
+    keys     bigint[];
+    total    bigint;
+    answered boolean;
+    taken    bigint[] := '{}';
 BEGIN
     PERFORM 1 FROM account WHERE id = ANY (p_account) ORDER BY id FOR NO KEY UPDATE;
     FOR i IN 1 .. cardinality(p_key) LOOP
@@ -900,7 +906,10 @@ BEGIN
             AND key BETWEEN p_key[i] AND greatest(p_key[i], p_last[i]);
         CONTINUE WHEN keys IS NULL;
         PERFORM 1 FROM queue WHERE key = ANY (keys) ORDER BY key FOR UPDATE;
-        CONTINUE WHEN EXISTS (SELECT 1 FROM queue WHERE key = ANY (keys) AND (node IS NOT NULL OR attempted))
+        SELECT replayed INTO answered FROM reference
+        WHERE account = p_account[i] AND reference = p_reference[i] AND key = p_key[i] FOR UPDATE;
+        IF answered
+            OR EXISTS (SELECT 1 FROM queue WHERE key = ANY (keys) AND (node IS NOT NULL OR attempted))
             OR EXISTS (SELECT 1 FROM sent WHERE key = ANY (keys))
             OR EXISTS (
                 SELECT 1 FROM final AS f JOIN message AS m ON m.key = f.key
@@ -909,16 +918,27 @@ BEGIN
             OR EXISTS (
                 SELECT 1 FROM message AS m
                 WHERE m.key = ANY (keys) AND m.state = {State.SENT} AND m.time > (m.key >> 12) + 1000
-            );
+            )
+        THEN
+            taken := taken || p_key[i];
+            INSERT INTO queue (key, account, phone, connector, due, expires, attempted)
+            SELECT m.key, m.account, m.destination, m.connector, m.time, m.expires, false FROM message AS m
+            WHERE m.key = ANY (keys) AND m.state = {State.SENT} AND m.time <= (m.key >> 12) + 1000
+                AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = m.key)
+                AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = m.key)
+            ON CONFLICT DO NOTHING;
+            CONTINUE;
+        END IF;
         DELETE FROM queue WHERE key = ANY (keys);
         DELETE FROM final WHERE key = ANY (keys);
         DELETE FROM message WHERE key = ANY (keys);
         DELETE FROM batch WHERE key = p_key[i];
-        DELETE FROM reference WHERE account = p_account[i] AND key = p_key[i];
+        DELETE FROM reference WHERE account = p_account[i] AND reference = p_reference[i] AND key = p_key[i];
         DELETE FROM ledger WHERE account = p_account[i] AND key = p_key[i] AND kind = {EntryKind.CHARGE}
         RETURNING -amount INTO total;
         UPDATE account SET balance = balance + coalesce(total, 0) WHERE id = p_account[i];
     END LOOP;
+    RETURN taken;
 END $$;
 
 -- --- the queue

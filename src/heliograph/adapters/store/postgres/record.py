@@ -1,6 +1,7 @@
 """The hot path: gathered facts in a single statement, which is a transaction and a round trip."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -30,7 +31,7 @@ from heliograph.adapters.store.shared.suppressions import fail_suppressed
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
 
-_VOID = "SELECT void_accepts($1, $2, $3)"
+_VOID = "SELECT void_accepts($1, $2, $3, $4)"
 _PRESENT = """
 SELECT key FROM message WHERE key = ANY ($1) AND batch = 0 UNION ALL SELECT key FROM batch WHERE key = ANY ($1)
 """
@@ -43,17 +44,26 @@ class _Doubt:
     writer: int
     seq: int
     facts: Facts
+    asked: list[Accept]
+    """The callers' requests. Their verdict is IN_DOUBT, or the callers have given them up."""
     accepts: list[Accept]
-    """Copies: the callers were told that these were not written, and may have changed them since."""
+    """Copies of them as they were written."""
+
+    def end(self, taken: Collection[int]) -> None:
+        """Sets the verdicts of requests that are still in doubt. `taken`: keys of requests that stay."""
+        for asked, accept in zip(self.asked, self.accepts, strict=True):
+            if asked.verdict is Verdict.IN_DOUBT:
+                asked.verdict = Verdict.ACCEPTED if accept.key in taken else Verdict.UNAVAILABLE
 
 
 class Recorder:
     """Records on a connection of its own, one transaction at a time.
 
     If the connection is lost before the answer, the row in `writer` shows whether the transaction was committed. While
-    the database is away, `record` raises Unavailable and keeps the doubt. The next call settles it first. If the facts
-    were written after all, they are not written again, however many calls fail until one succeeds. Their requests are
-    undone, because the clients were told that they were not accepted.
+    the database is away, `record` raises Unavailable and keeps the doubt: its requests are IN_DOUBT. The next call
+    settles it first. If the facts were written after all, they are not written again, however many calls fail until one
+    succeeds. Their requests are undone, unless somebody has taken them up: another node may have claimed a message, or
+    may have answered a repeat of the request with 200.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -138,10 +148,9 @@ class Recorder:
             except Unresolved as doubt:
                 self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
-                    await self._set_present_verdicts(facts)
-                    self._doubt = None
+                    self._end_doubt(await self._present(facts))
                     return []
-                self._doubt = None
+                self._end_doubt()
                 if tries >= TRIES:
                     raise Unavailable("the connection to the database is lost again and again") from doubt
             except Exception as fault:
@@ -207,40 +216,45 @@ class Recorder:
     # --- transactions in doubt
 
     def _keep(self, doubt: Unresolved, facts: Facts) -> None:
+        for accept in facts.accepts:
+            accept.verdict = Verdict.IN_DOUBT
         accepts = [replace(accept) for accept in facts.accepts]
-        self._doubt = _Doubt(doubt.writer, doubt.seq, without(facts, Facts()), accepts)
+        self._doubt = _Doubt(doubt.writer, doubt.seq, without(facts, Facts()), list(facts.accepts), accepts)
 
-    async def _set_present_verdicts(self, facts: Facts) -> None:
-        """Sets the verdicts of a commit if its answer was lost. Requests with rows in the store are accepted.
+    def _end_doubt(self, taken: Collection[int] = ()) -> None:
+        if self._doubt is not None:
+            self._doubt.end(taken)
+            self._doubt = None
+
+    async def _present(self, facts: Facts) -> set[int]:
+        """Returns the keys of the requests with rows in the store, after a commit with a lost answer.
 
         The others were refused; the reasons were lost with the answer.
         """
-        accepts = facts.accepts
         writer = await self._open()
-        present = {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in accepts])}
-        for accept in accepts:
-            if accept.key in present:
-                accept.verdict = Verdict.ACCEPTED
+        return {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in facts.accepts])}
 
     async def _settle(self) -> None:
         """Finds out whether a transaction in doubt was committed, and notes the facts that it wrote after all."""
         doubt = self._doubt
         if doubt is None:
             return
+        taken: list[int] = []
         if await resolve(self._servers, doubt.writer, doubt.seq):
             if doubt.accepts:
                 writer = await self._open()
                 accepts = doubt.accepts
-                await writer.transact(
-                    lambda db: db.execute(
+                taken = await writer.transact(
+                    lambda db: db.fetchval(
                         _VOID,
                         [accept.account for accept in accepts],
                         [accept.key for accept in accepts],
                         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
+                        [accept.reference for accept in accepts],
                     )
                 )
             note_written(self._written, doubt.facts)
-        self._doubt = None
+        self._end_doubt(taken)
 
 
 def note_written(written: Facts, facts: Facts) -> None:

@@ -479,6 +479,7 @@ CREATE TABLE reference (
     scheduled   boolean NOT NULL,
     reference   text NOT NULL,
     fingerprint bytea NOT NULL,                -- of the request: a different request with the same reference is a conflict
+    replayed    boolean NOT NULL DEFAULT false, -- a repeat got the first answer: void_accepts keeps the request
     PRIMARY KEY (account, reference)
 );
 CREATE INDEX reference_of_submission ON reference (account, key) WHERE substr(reference, 1, 5) = 'smpp:';

@@ -43,3 +43,6 @@ SELECT cancel_messages(:account, :key, :tail, :states, :now);
 
 -- reschedule_messages: Moves messages that are still scheduled, in a single statement. Returns the keys.
 SELECT reschedule_messages(:account, :key, :tail, :states, :time, :expires, :now);
+
+-- keep_replayed: Notes that a repeat gets the first answer, so that void_accepts keeps the request.
+UPDATE reference SET replayed = true WHERE account = :account AND reference = :reference AND NOT replayed;
