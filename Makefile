@@ -141,7 +141,7 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
-peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, and patroni with etcd, postgresql and haproxy
+peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, pgbouncer, and patroni with etcd, postgresql and haproxy
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v cc >/dev/null,gcc libc6-dev,the tests of compiled modules)
@@ -152,6 +152,7 @@ peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the forei
 	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
 	$(call debian,test -e /usr/share/php/GuzzleHttp/autoload.php && command -v php >/dev/null,php-cli php-curl php-mbstring php-guzzlehttp-guzzle,samples and the generated client in PHP)
 	$(call debian,test -e /usr/share/perl5/Net/SMPP.pm,libnet-smpp-perl,its tests)
+	$(call debian,command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer,pgbouncer,its test)
 	$(call debian,command -v patroni >/dev/null && command -v etcd >/dev/null && test -x /usr/sbin/haproxy && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1,patroni etcd-server postgresql haproxy,the trials of `make ha`)
 	$(call debian,{ command -v openssl && command -v curl; } >/dev/null,openssl curl,the tests of TLS with them)
 	@command -v promtool >/dev/null || test -x $(PEERS)/promtool || \

@@ -25,7 +25,7 @@ PROGRAMS = frozenset(
     {
         "node", "npm", "tsc", "php", "perl", "java", "javac", "go", "openapi-generator-cli", "promtool", "bearerbox",
         "smsbox", "drive_smpp", "openssl", "curl", CHROMIUM.name, "cibuildwheel", "check-jsonschema", "hadolint",
-        "zizmor", "mcs", "mono", "kubernetes-validate", "etcd", "patroni", "patronictl", "haproxy",
+        "zizmor", "mcs", "mono", "kubernetes-validate", "etcd", "patroni", "patronictl", "haproxy", "pgbouncer",
     }
 )  # fmt: skip
 

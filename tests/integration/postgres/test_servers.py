@@ -237,6 +237,7 @@ def pooler(mode: str) -> Iterator[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.peer
 async def test_a_pooler_must_keep_sessions() -> None:
     url = await server().fresh()
     for mode in ("session", "transaction"):

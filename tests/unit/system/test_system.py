@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import sys
 import time
 from collections.abc import Iterator
 
@@ -34,6 +35,13 @@ def test_the_clock_tells_unix_milliseconds() -> None:
     now = clock.now()
     assert before * 1000 - 1 <= now <= time.time() * 1000 + 1
     assert clock.monotonic() <= clock.monotonic()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such clock")
+def test_the_monotonic_clock_goes_on_while_the_machine_sleeps() -> None:
+    # time.monotonic stands still: a node that slept for a minute would believe that its lease still held
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= SystemClock().monotonic() <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def test_tails_fill_their_bits_and_do_not_repeat() -> None:

@@ -107,7 +107,7 @@ class SmppCarrier:
             max(able, key=lambda each: each.free).ask(question)
 
     async def drain(self, deadline: float) -> None:
-        """Submits no more; waits for answers until `deadline` (seconds of the loop's clock), then unbinds and ends."""
+        """Submits no more; waits for answers until `deadline` (of the monotonic clock), then unbinds and ends."""
         self._draining = True
         self.binds_changed()
         await asyncio.gather(*(bind.stop(deadline) for bind in self._binds))

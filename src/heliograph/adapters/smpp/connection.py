@@ -486,15 +486,16 @@ class BindConnection(asyncio.Protocol):
         self._arm()
 
     async def retire(self, deadline: float) -> None:
-        """Takes no new parts, waits until everything is answered or `deadline` (of the loop's clock), then unbinds.
+        """Takes no new parts, waits until everything is answered or `deadline` (of the monotonic clock), then unbinds.
         Receipts are taken while answers are awaited; later ones are deferred, and the operator sends them again."""
+        clock = self._context.clock
         self._receipts.retiring = True
         self._down()
         if self.session.bound and not self._is_quiet:
             self._quiet = self._loop.create_future()
-            await asyncio.wait([self._quiet], timeout=max(0.0, deadline - self._loop.time()))
+            await asyncio.wait([self._quiet], timeout=max(0.0, deadline - clock.monotonic()))
         self.unbind("the gateway unbound the link")
-        left = max(deadline - self._loop.time(), min(CLOSE_GRACE_S, self._context.timings.unbind_timeout_s) / 4)
+        left = max(deadline - clock.monotonic(), min(CLOSE_GRACE_S, self._context.timings.unbind_timeout_s) / 4)
         await asyncio.wait([self.ended], timeout=left)
         if not self.ended.done():
             self.abort()

@@ -1,14 +1,20 @@
 """The machine's clock and its random bits."""
 
 import os
+import time
+from collections.abc import Callable
+from functools import partial
 from struct import Struct
-from time import monotonic, time_ns
 from typing import Final
 
 from heliograph.domain.message.ids import TAIL_BITS
 
-_monotonic: Final = monotonic
-_time_ns: Final = time_ns
+_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux's clock that goes on while the machine sleeps, so that a lease has ended when it wakes. `time.monotonic` stands
+still meanwhile."""
+
+_monotonic: Final[Callable[[], float]] = time.monotonic if _CLOCK is None else partial(time.clock_gettime, _CLOCK)
+_time_ns: Final = time.time_ns
 
 _DRAWN = 512
 """Tails drawn at a time. A system call costs more than the randomness itself."""
@@ -18,7 +24,7 @@ _EXCESS_BITS = 64 - TAIL_BITS
 
 
 class SystemClock:
-    """The wall clock, and a monotonic clock."""
+    """The wall clock, and a monotonic clock that goes on while the machine sleeps, where the system has one."""
 
     __slots__ = ()
 

@@ -13,7 +13,8 @@ class Clock(Protocol):
         """Milliseconds since the Unix epoch, UTC. May jump."""
 
     def monotonic(self) -> float:
-        """Seconds from an arbitrary start. Never goes back."""
+        """Seconds from an arbitrary start, not that of the event loop. Never goes back. Goes on while the machine
+        sleeps, where the system can tell."""
 
 
 class Ids(Protocol):
