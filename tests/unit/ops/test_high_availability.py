@@ -47,6 +47,13 @@ def test_the_gateway_knows_the_settings(tmp_path: Path) -> None:
     assert settings.node.most_binds == 1
 
 
+def test_the_page_quotes_the_reasons_as_the_log_has_them() -> None:
+    source = (ROOT / "src/heliograph/adapters/store/postgres/servers.py").read_text(encoding="utf-8")
+    quoted = [" ".join(reason.split()) for reason in re.findall(r"\blog(?:\s+says)?\s+`([^`]+)`", PAGE)]
+    assert len(quoted) >= 2
+    assert [reason for reason in quoted if reason not in source] == []
+
+
 @pytest.mark.peer
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith("haproxy")])
 def test_haproxy_takes_its_files(name: str, tmp_path: Path) -> None:
