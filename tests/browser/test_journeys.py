@@ -49,7 +49,7 @@ def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True
         page.get_by_label("Not before").fill(time)
     operator.follow(page.get_by_role("button", name="Preview"))
     operator.follow(page.get_by_role("button", name=re.compile("^(Send|Schedule) 1 message$")))
-    expect(page.get_by_text("1 of 1 done")).to_be_visible()
+    expect(page.get_by_text("1 of 1 row handed in")).to_be_visible()
     return page
 
 
@@ -182,12 +182,13 @@ def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp
     page.get_by_label("Column with the numbers").select_option("mobile")
     operator.follow(page.get_by_role("button", name="Use this column"))
     operator.follow(page.get_by_role("button", name="Send 2 messages"))
-    expect(page.get_by_text("3 of 3 done")).to_be_visible()
+    expect(page.get_by_text("3 of 3 rows handed in")).to_be_visible()
+    expect(page.get_by_role("region", name="Messages by status").get_by_text("2")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("link", name="Result file").click()
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
-    assert [line.split(",")[:2] for line in lines[1:]] == [
-        ["491701234571", "accepted"], ["491701234572", "accepted"], ["12", "refused"],
+    assert [line.split(",")[1:3] for line in lines[1:]] == [
+        ["491701234571", "delivered"], ["491701234572", "delivered"], ["12", "refused"],
     ]  # fmt: skip
 
 
@@ -288,6 +289,29 @@ def test_a_connector_is_added_tested_and_paused_and_a_number_routed(opened: Open
 
 
 @pytest.mark.extended
+def test_a_list_is_paused_resumed_and_cancelled_and_a_dialog_tells_what_is_at_stake(opened: Opener) -> None:
+    operator = opened()
+    page = send_one(
+        operator,
+        "491701234599",
+        "Not yet",
+        receipt=False,
+        time=f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%dT%H:%M}",
+    )
+    scheduled = page.get_by_role("link", name="1", exact=True)
+    expect(scheduled).to_be_visible()
+    operator.answer(page.get_by_role("button", name="Cancel the rest"), yes=False)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Scheduled messages1")
+    operator.follow(page.get_by_role("dialog").get_by_role("button", name="Pause"))
+    expect(page.get_by_role("status")).to_have_text("Paused and held: 1 message.")
+    operator.follow(page.get_by_role("button", name="Resume"))
+    expect(page.get_by_role("status")).to_have_text("Resumed and released: 1 message.")
+    operator.answer(page.get_by_role("button", name="Cancel the rest"), yes=True)
+    expect(page.get_by_role("status")).to_have_text("Cancelled and refunded: 1 message.")
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+
+
 def test_a_price_list_out_of_a_file_is_previewed_and_imported(opened: Opener, tmp_path: Path) -> None:
     file = tmp_path / "prices.csv"
     file.write_text("prefix;price\n39;0.05\n3933;0.06\n", encoding="utf-8-sig")
@@ -485,7 +509,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(opened: Opener) -> None:
     enter("Preview")
     tab_to(page.get_by_role("button", name="Send 1 message"))
     enter("List of demo")
-    expect(page.get_by_text("1 of 1 done")).to_be_visible()
+    expect(page.get_by_text("1 of 1 row handed in")).to_be_visible()
     tab_to(page.get_by_role("link", name="Its messages"))
     enter("Messages")
     expect(page.get_by_role("link", name="491701234560")).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Opener
 from tests.browser.operator import Operator
+from tests.browser.test_journeys import send_one
 from tests.support.ports import free_port
 from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.smpplib_client import SmpplibClient
@@ -30,7 +31,7 @@ PAGES = (
     "/senders", "/networks", "/costs", "/plans", "/coverage", "/coverage?only=problems", "/guard",
     "/security", "/binds", "/queue", "/queue?connector=op-berlin&country=DE",
     "/conversation?account=demo&phone=447700909024", "/conversation?account=demo&phone=447700900123", "/refusals",
-    "/reports", "/margin?from=2020-01-01", "/sender-rules",
+    "/reports", "/margin?from=2020-01-01", "/sender-rules", "/lists", "/lists/1",
     "/refusals?account=demo&hours=168", "/reports?range=1y&compare=yes&account=demo",
 )  # fmt: skip
 
@@ -147,6 +148,7 @@ def wider_than_the_screen(page: Page) -> bool:
 @pytest.mark.minutes
 def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe: str) -> None:
     eventually(lambda: operator.go("/callbacks?tab=pending").get_by_text(nobody).count(), "a callback that fails")
+    send_one(operator, "491701239003", "A list", receipt=False)
     found = []
     for path in PAGES:
         page = operator.go(path)

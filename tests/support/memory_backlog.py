@@ -50,6 +50,7 @@ class MemoryBacklog(MemoryPart):
                     row.held,
                     row.node is not None,
                     row.attempted,
+                    message.reference or "",
                 )
             )
         return found

@@ -31,6 +31,7 @@ from heliograph.app.facts import (
 from heliograph.app.ports import ConnectorReport, Unavailable
 from heliograph.app.ports.backlog import OrderAnswer, QueueOrder
 from heliograph.app.ports.factors import SecondFactor
+from heliograph.app.ports.sending_lists import SendingList
 from heliograph.app.records import (
     AdminSession,
     AdminToken,
@@ -178,6 +179,7 @@ class Rows:
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)
+    sending_lists: dict[int, SendingList] = field(default_factory=dict)
     queue: dict[int, QueueRow] = field(default_factory=dict)
     moved: list[Moved] = field(default_factory=list)
     message_holds: dict[tuple[int, int], MessageHold] = field(default_factory=dict)

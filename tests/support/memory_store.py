@@ -37,6 +37,7 @@ from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_retention import MemoryRecipients, MemoryRetention
 from tests.support.memory_rows import MemoryPart, MemoryState, Rows
 from tests.support.memory_senders import MemorySenderRules, MemorySenders
+from tests.support.memory_sending_lists import MemorySendingLists
 from tests.support.memory_series import MemorySeries
 from tests.support.memory_sign_ins import MemorySignIns
 from tests.support.memory_suppressions import MemorySuppressions
@@ -76,6 +77,7 @@ class MemoryStore:
         self.commits: ports.Commits = MemoryCommits(place)
         self.queue: ports.Queue = MemoryQueue(place)
         self.backlog: ports.Backlog = MemoryBacklog(place)
+        self.sending_lists: ports.SendingLists = MemorySendingLists(place)
         self.receipts: ports.Receipts = MemoryReceipts(place)
         self.notices: ports.Notices = MemoryNotices(place)
         self.inbound: ports.Inbound = MemoryInbound(place)

@@ -28,6 +28,7 @@ from heliograph.app.resources.reports import REPORTS
 from heliograph.app.resources.routes import ROUTES
 from heliograph.app.resources.sender_rules import SENDER_RULES
 from heliograph.app.resources.senders import SENDERS
+from heliograph.app.resources.sending_lists import SENDING_LISTS
 from heliograph.app.resources.suppressions import SUPPRESSIONS
 from heliograph.app.resources.templates import TEMPLATES
 
@@ -50,6 +51,7 @@ RESOURCES: tuple[Resource, ...] = (
     CALLBACKS,
     GUARD,
     QUEUE,
+    SENDING_LISTS,
     REFUSALS,
     AUDIT,
     INBOUND,

@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "binds": ("resources.binds", "SMPP clients of customers that are bound now."),
     "guard": ("resources.guard", "Messages that the pumping guard suspects or holds."),
     "queue": ("resources.queue", "Messages that wait, by connector, account and country."),
+    "sending-list": ("resources.sending_lists", "Lists of messages that the console sends."),
     "suppression": ("suppression", "Phones that an account must not send to."),
     "template": ("template", "Texts registered with operators, as in India's DLT."),
     "erase": ("recipient", "Erases the number of a phone and its texts."),

@@ -148,12 +148,18 @@ class Console:
         self._sessions = services.admin.sign_in
         self._renderer = renderer
         self._exports = Exports(services.most_exports)
-        self._jobs = ListRuns(services.directory, services.sending, services.clock, services.refusals)
+        self._lists = ListRuns(
+            services.directory,
+            services.sending,
+            services.clock,
+            services.refusals,
+            services.admin.desk.store.sending_lists,
+        )
         self._pages = [(_pattern(page.path), page) for page in PAGES]
 
     async def stop(self) -> None:
         """Stops sending lists. Rows that were not handed in yet are not sent."""
-        await self._jobs.stop()
+        await self._lists.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw = _request(scope, receive)
@@ -247,7 +253,7 @@ class Console:
         return PageRequest(
             services=self._services,
             renderer=self._renderer,
-            jobs=self._jobs,
+            lists=self._lists,
             actor=actor,
             here=raw.path,
             path=values,

@@ -36,6 +36,7 @@ GROUPS: tuple[tuple[str, tuple[MenuPage, ...]], ...] = (
             MenuPage("/messages", "Messages", Scope.READ_MESSAGES, "m", "sms outbound history"),
             MenuPage("/inbound", "Inbound", Scope.READ_MESSAGES, "i", "mo received replies"),
             MenuPage("/send", "Send", Scope.SEND, "s", "compose list campaign csv"),
+            MenuPage("/lists", "Sending lists", Scope.READ_MESSAGES, "", "campaigns broadcasts bulk pause"),
             MenuPage("/queue", "Queue", Scope.READ_MESSAGES, "w", "waiting backlog move hold cancel"),
             MenuPage("/reports", "Reports", Scope.READ_REPORTS, "p", "charts statistics figures"),
             MenuPage("/refusals", "Refused requests", Scope.READ_MESSAGES, "q", "errors rejected api"),

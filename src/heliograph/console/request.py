@@ -181,7 +181,7 @@ class PageRequest:
 
     services: ConsoleServices
     renderer: Renderer
-    jobs: ListRuns
+    lists: ListRuns
     actor: Actor
     here: str
     """The path."""

@@ -1,15 +1,20 @@
-"""Sends lists of messages in the background, at the pace that the gateway and the account allow."""
+"""Sends lists of messages in the background, at the pace that the gateway and the account allow.
+
+The row of a list in the store has its progress, and what administrators want of it: see `app.ports.sending_lists`. A
+process that ends before its list has ended gives up the rest.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.refusals import Asked, Refusals
-from heliograph.app.ports import Clock
-from heliograph.app.records import AuditEntry, AuditQuery, Hit
+from heliograph.app.ports import Clock, SendingLists, Unavailable
+from heliograph.app.ports.sending_lists import ListState, SendingList, references_of
+from heliograph.app.records import Hit
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.messages import of_references
 from heliograph.app.sending.directory import Directory
@@ -38,6 +43,12 @@ that."""
 FULL_PAUSE_S = 0.1
 """Before the gateway is asked again when too much waits already."""
 
+REPORT_MS = 1_000
+"""Milliseconds between two reports of a list's progress, each with a look at its wanted state."""
+
+PAUSED_S = 0.3
+"""Seconds between two looks of a paused list."""
+
 _REFUSALS = {
     Verdict.TOO_LITTLE_CREDIT: "The credit is too low.",
     Verdict.SUSPENDED: "The account is suspended.",
@@ -54,12 +65,11 @@ CONSOLE = Door("console")
 """The console's way in; nobody proves who they are by it, since the console knows."""
 
 ROWS_AT_ONCE = 2_000
-"""Rows of an earlier list that are looked for at once."""
+"""Rows of a list that are looked for at once."""
 
 
-def reference_of(job: str, place: int) -> str:
-    """Returns the reference of the message of a row, counted from 0."""
-    return f"list-{job}-{place + 1}"
+class GivenUp(Exception):
+    """The rest of a list is not sent, because somebody cancelled it."""
 
 
 @dataclass(slots=True)
@@ -78,154 +88,107 @@ class RowOutcome:
     price: int = 0
     problem: str = ""
 
-    @property
-    def key(self) -> int:
-        """The key of the message; 0 if there is none."""
-        found = ids.parse(self.id)
-        return 0 if found is None else found[0]
-
 
 @dataclass(slots=True)
 class ListRun:
     """A list that this process sends or sent. `template` has the fields that all messages share."""
 
-    id: str
-    actor: str
+    row: SendingList
     account: str
     template: Fields
     orders: list[ListRow]
-    started: int
     outcomes: list[RowOutcome | None] = field(default_factory=list)
-    accepted: int = 0
-    refused: int = 0
-    charged: int = 0
-    ended: int | None = None
-    stopped: bool = False
-    problem: str = ""
-    """Why it ended early."""
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while no row waits for its commit."""
+    _pending: int = 0
+
+    def __post_init__(self) -> None:
+        self.outcomes = [None] * len(self.orders)
+        self.idle.set()
+
+    def expect(self, rows: int) -> None:
+        """Counts rows that wait for their commit: 1 more, or -1."""
+        self._pending += rows
+        (self.idle.clear if self._pending else self.idle.set)()
 
     @property
-    def total(self) -> int:
-        return len(self.orders)
+    def id(self) -> int:
+        return self.row.id
 
-    @property
-    def done(self) -> int:
-        return self.accepted + self.refused
-
-    @property
-    def keys(self) -> list[int]:
-        """The keys of the messages that were accepted."""
-        return [outcome.key for outcome in self.outcomes if outcome is not None and outcome.id]
-
-    def problems(self, limit: int) -> list[tuple[str, int]]:
+    def problems(self, limit: int) -> Sequence[tuple[str, int]]:
         """Returns the problems with their frequencies, the most frequent first."""
         counted = Counter(outcome.problem for outcome in self.outcomes if outcome is not None and outcome.problem)
         return counted.most_common(limit)
 
-    def result(self, held: Collection[int]) -> Iterator[bytes]:
-        """The lines of a CSV file with the result of each row. `held`: the keys of its held messages."""
-        yield csv_line("number", "status", "id", "price", "problem")
-        for order, outcome in zip(self.orders, self.outcomes, strict=True):
-            if outcome is None:
-                yield csv_line(order.number, "not sent", "", "", "")
-            elif outcome.id:
-                status = "held" if outcome.key in held else "accepted"
-                yield csv_line(order.number, status, outcome.id, format_credits(outcome.price), "")
-            else:
-                yield csv_line(order.number, "refused", "", "", outcome.problem)
 
+def result(run: ListRun | None, found: Mapping[int, Hit]) -> Iterator[bytes]:
+    """The lines of a CSV file with the result of each row. `found`: the messages by row, counted from 1.
 
-@dataclass(slots=True)
-class EarlierList:
-    """A list known from the audit log and its messages only: another node sends it, the gateway was restarted since, or
-    it is too old to be remembered."""
-
-    id: str
-    actor: str
-    account: str
-    total: int
-    started: int
-    hits: list[Hit] = field(default_factory=list)
-
-    @property
-    def charged(self) -> int:
-        return sum(hit.message.price for hit in self.hits)
-
-    def result(self, _: Collection[int]) -> Iterator[bytes]:
-        """The lines of a CSV file: the messages that were accepted, in the order of the list."""
-        yield csv_line("row", "number", "status", "id", "price")
-        for hit in sorted(self.hits, key=self._row):
+    A process that does not send the list itself knows the accepted rows alone.
+    """
+    yield csv_line("row", "number", "status", "id", "price", "problem")
+    rows = sorted(found) if run is None else range(1, len(run.orders) + 1)
+    for row in rows:
+        hit = found.get(row)
+        if hit is not None:
             message = hit.message
             ident = ids.to_hex(message.key, message.tail)
             price = format_credits(message.price)
-            yield csv_line(str(self._row(hit)), message.destination, hit.status.value, ident, price)
-
-    @staticmethod
-    def _row(hit: Hit) -> int:
-        return int((hit.message.reference or "").rpartition("-")[2] or 0)
-
-
-def earlier(entry: AuditEntry) -> EarlierList | None:
-    """Returns the list that an entry of the audit log is about, None if it is about none."""
-    kind, _, job = entry.target.partition(" ")
-    total = entry.details.get("messages", "")
-    if entry.action != "message.send" or kind != "list" or not total.isdigit():
-        return None
-    return EarlierList(job, entry.actor, entry.details.get("account", ""), int(total), entry.at)
+            yield csv_line(str(row), message.destination, hit.status.value, ident, price, "")
+        elif run is not None:
+            number, outcome = run.orders[row - 1].number, run.outcomes[row - 1]
+            if outcome is None:
+                yield csv_line(str(row), number, "not sent", "", "", "")
+            elif outcome.id:
+                yield csv_line(str(row), number, "accepted", outcome.id, format_credits(outcome.price), "")
+            else:
+                yield csv_line(str(row), number, "refused", "", "", outcome.problem)
 
 
-async def find_earlier(desk: Desk, job: str) -> EarlierList | None:
-    """Returns the list with its accepted messages, None if there is none of this id."""
-    if not job.isalnum():
-        return None  # no list is called so, and a store may not even take it for text
-    entries = await desk.store.audit_log.find(AuditQuery(1, action="message.send", target=f"list {job}"))
-    found = earlier(entries[0]) if entries else None
-    if found is None:
-        return None
-    for first in range(0, found.total, ROWS_AT_ONCE):
-        places = range(first, min(first + ROWS_AT_ONCE, found.total))
-        found.hits += await of_references(desk, found.account, [reference_of(job, place) for place in places])
-    return found
+async def messages_of(desk: Desk, found: SendingList, account: str) -> dict[int, Hit]:
+    """Returns the messages of a list by row, counted from 1."""
+    beginning, hits = references_of(found.id), dict[int, Hit]()
+    for first in range(1, found.rows + 1, ROWS_AT_ONCE):
+        rows = range(first, min(first + ROWS_AT_ONCE, found.rows + 1))
+        for hit in await of_references(desk, account, [f"{beginning}{row}" for row in rows]):
+            hits[int((hit.message.reference or "").removeprefix(beginning))] = hit
+    return hits
 
 
 class ListRuns:
     """Lists that are being sent by this process, or were."""
 
-    def __init__(self, directory: Directory, sending: Sending, clock: Clock, refusals: Refusals) -> None:
+    def __init__(
+        self, directory: Directory, sending: Sending, clock: Clock, refusals: Refusals, lists: SendingLists
+    ) -> None:
         """`refusals` counts rows that are refused."""
         self._directory = directory
         self._sending = sending
         self._clock = clock
         self._refusals = refusals
-        self._jobs: dict[str, ListRun] = {}
+        self._lists = lists
+        self._runs: dict[int, ListRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def reserve(self, job: ListRun) -> None:
-        """Takes a place for what `start` or `forget` is called of next. Raises OverflowError if there is none."""
-        running = sum(each.ended is None for each in self._jobs.values())
+    def check_room(self) -> None:
+        """Raises OverflowError if too many lists are being sent."""
+        running = sum(each.row.ended is None for each in self._runs.values())
         if running >= JOBS:
             raise OverflowError(f"{running} lists are being sent already")
-        for old in [name for name, each in self._jobs.items() if each.ended is not None][: len(self._jobs) - JOBS + 1]:
-            del self._jobs[old]
-        job.outcomes = [None] * len(job.orders)
-        self._jobs[job.id] = job
 
-    def forget(self, job: ListRun) -> None:
-        """Gives up a reserved place."""
-        del self._jobs[job.id]
-
-    def start(self, job: ListRun) -> None:
-        """Begins to send what has its place."""
-        task = asyncio.get_running_loop().create_task(self._run(job), name=f"job {job.id}")
+    def start(self, run: ListRun) -> None:
+        """Begins to send a list, and forgets the oldest that has ended if there are too many."""
+        for old in [name for name, each in self._runs.items() if each.row.ended is not None][
+            : len(self._runs) - JOBS + 1
+        ]:
+            del self._runs[old]
+        self._runs[run.id] = run
+        task = asyncio.get_running_loop().create_task(self._run(run), name=f"sending list {run.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def find(self, job: str) -> ListRun | None:
-        return self._jobs.get(job)
-
-    def all(self) -> list[ListRun]:
-        """The latest first."""
-        return list(self._jobs.values())[::-1]
+    def find(self, id: int) -> ListRun | None:
+        return self._runs.get(id)
 
     async def stop(self) -> None:
         """Ends the messages under way. The rest of each list is not sent."""
@@ -235,81 +198,112 @@ class ListRuns:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def _run(self, job: ListRun) -> None:
+    async def _run(self, run: ListRun) -> None:
         room = asyncio.Semaphore(UNDER_WAY)
         try:
-            for place, order in enumerate(job.orders):
-                if job.stopped:
-                    job.problem = "It was stopped."
-                    break
-                if place % LOOKED_UP == 0:
-                    await self._find_networks(job, place)
+            for index, order in enumerate(run.orders):
+                await self._obey(run)
+                if index % LOOKED_UP == 0:
+                    await self._find_networks(run, index)
                 await room.acquire()
-                await self._send(job, place, order, room)
-                if place % BREATH == 0:
+                await self._send(run, index, order, room)
+                if index % BREATH == 0:
                     await asyncio.sleep(0)  # refused ones wait for nothing, and others want to be served
-            for _ in range(UNDER_WAY):
-                await room.acquire()
-        finally:
-            job.ended = self._clock.now()
+            await run.idle.wait()
+        except GivenUp:
+            pass
+        except asyncio.CancelledError:
+            run.row.ended = self._clock.now()  # for this process alone: the store learns that it was interrupted
+            await self._report(replace(run.row, ended=None), silent=True)
+            raise
+        run.row.ended = self._clock.now()
+        await self._report(run.row)
 
-    async def _send(self, job: ListRun, place: int, order: ListRow, room: asyncio.Semaphore) -> None:
-        fields = replace(job.template, to=[order.number], content=order.text, reference=reference_of(job.id, place))
-        view = await self._directory.account(job.account)
+    async def _obey(self, run: ListRun) -> None:
+        """Reports once a second, and waits while the list is paused. Raises GivenUp."""
+        found = run.row
+        if self._clock.now() - found.reported < REPORT_MS:
+            return
+        wanted = await self._report(found)
+        while wanted is not found.heard:
+            await run.idle.wait()
+            found.heard = wanted
+            if wanted is ListState.CANCELLED:
+                raise GivenUp
+            wanted = await self._report(found)
+            while wanted is ListState.PAUSED:
+                await asyncio.sleep(PAUSED_S)
+                wanted = await self._report(found)
+
+    async def _report(self, found: SendingList, *, silent: bool = False) -> ListState:
+        """Writes the progress, and returns the wanted state. A `silent` report is that of a process that ends."""
+        found.reported = 0 if silent else self._clock.now()
+        try:
+            return await self._lists.report(found) or found.state
+        except Unavailable:
+            return found.heard
+
+    async def _send(self, run: ListRun, index: int, order: ListRow, room: asyncio.Semaphore) -> None:
+        reference = f"{references_of(run.id)}{index + 1}"
+        fields = replace(run.template, to=[order.number], content=order.text, reference=reference)
+        view = await self._directory.account(run.account)
         if view is None:
-            self._settle(job, place, RowOutcome(problem="The account is gone."))
+            self._settle(run, index, RowOutcome(problem="The account is gone."))
             room.release()
             return
         who = Principal(view, CONSOLE)
 
         def note(fault: Fault) -> None:
-            row = Asked("LIST", f"/send/lists/{job.id}", "", reference_of(job.id, place))
+            row = Asked("LIST", f"/lists/{run.id}", "", reference)
             self._refusals.note(who.view.account, fault, row, self._clock.now())
 
         def then(accept: Accept) -> None:
+            run.expect(-1)
             message = accept.messages[0]
             if accept.verdict is Verdict.ACCEPTED:
                 outcome = RowOutcome(ids.to_hex(message.key, message.tail), accept.total)
             else:
                 outcome = RowOutcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))
                 note(refusal_of(accept))
-            self._settle(job, place, outcome)
+            self._settle(run, index, outcome)
             room.release()
 
         try:
-            await self._hand_in(who, fields, then)
+            await self._hand_in(run, who, fields, then)
         except Fault as fault:
             note(fault)
-            self._settle(job, place, RowOutcome(problem=fault.message))
+            self._settle(run, index, RowOutcome(problem=fault.message))
             room.release()
 
-    async def _find_networks(self, job: ListRun, place: int) -> None:
+    async def _find_networks(self, run: ListRun, index: int) -> None:
         """Finds the networks of the next numbers together, since each message alone would wait for its own."""
-        view = await self._directory.account(job.account)
+        view = await self._directory.account(run.account)
         if view is not None:
-            to = [order.number for order in job.orders[place : place + LOOKED_UP]]
+            to = [order.number for order in run.orders[index : index + LOOKED_UP]]
             await self._sending.find_networks(Principal(view, CONSOLE), Fields(to))
 
-    async def _hand_in(self, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
-        """Waits as long as the account's rate asks for, and while the gateway is busy. Raises Fault."""
+    async def _hand_in(self, run: ListRun, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
+        """Waits as long as the account's rate asks for, and while the gateway is busy. Raises Fault and GivenUp."""
         while True:
             try:
+                run.expect(1)
                 self._sending.send(who, fields, then)
             except Fault as fault:
+                run.expect(-1)
                 if fault.entry is TOO_EARLY:
                     await asyncio.sleep(min(float(fault.retry_after or 1), 1.0))
                 elif fault.entry is UNAVAILABLE:
                     await asyncio.sleep(FULL_PAUSE_S)
                 else:
                     raise
+                await self._obey(run)
             else:
                 return
 
     @staticmethod
-    def _settle(job: ListRun, place: int, outcome: RowOutcome) -> None:
-        job.outcomes[place] = outcome
-        if outcome.id:
-            job.accepted += 1
-            job.charged += outcome.price
-        else:
-            job.refused += 1
+    def _settle(run: ListRun, index: int, outcome: RowOutcome) -> None:
+        run.outcomes[index] = outcome
+        run.row.handed_in += 1
+        if not outcome.id:
+            run.row.refused += 1
+            run.row.problem = run.row.problem or outcome.problem

@@ -12,7 +12,8 @@ import pytest
 from heliograph.app.admin.sign_in import IDLE_MS
 from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
-from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
+from heliograph.app.ports.sending_lists import SendingList
+from heliograph.app.records import SCOPES_OF, Scope, UserRole
 from heliograph.app.resources import accounts, users
 from heliograph.console.pages import PAGES
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
@@ -418,32 +419,75 @@ async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> 
     assert "Send 2 messages" in text
     started = await ada.post("/send/start", form | {"column": "0"})
     text = text_of(await until(lambda: ada.follow(started), "in 0 s"))
-    assert "3 of 3 done" in text
-    assert "Accepted 2 Refused 1 Charged 2 credits" in text
+    assert "3 of 3 rows handed in, in 0 s; 1 refused." in text
+    assert "Waiting 2" in text
+    assert "Charged 2 credits" in text
     assert [accept.messages[0].content for accept in house.gateway.intake.accepted] == ["Hi Ada", "Hi Bob"]
     location = started.header("location")
     assert location is not None
     result = await ada.get(location.removeprefix("/console") + "/result")
     lines = result.text.splitlines()
-    assert lines[0] == "number,status,id,price,problem"
-    assert [line.split(",")[:2] for line in lines[1:]] == [
-        ["491701234567", "accepted"], ["431234567890", "accepted"], ["12", "refused"],
+    assert lines[0] == "row,number,status,id,price,problem"
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["1", "491701234567", "pending"], ["2", "431234567890", "pending"], ["3", "12", "refused"],
     ]  # fmt: skip
-    assert (await house.entries())[-1].details == {"account": "acme", "messages": "3"}
-    assert "acme" in text_of(await ada.get("/send"))
+    entry = (await house.entries())[-1]
+    assert (entry.action, entry.target) == ("message.send", "list 1")
+    assert entry.details == {"account": "acme", "messages": "3", "name": "ACME 2027-01-15 08:00"}
+    assert "ACME 2027-01-15 08:00 acme, 3 rows 1 refused" in text_of(await ada.get("/send"))
+    assert "ACME 2027-01-15 08:00 acme done 3 3 1" in text_of(await ada.get("/lists"))
 
 
-async def test_a_list_can_be_stopped(house: AdminHouse, ada: Browser) -> None:
+async def test_a_list_has_a_name(house: AdminHouse, ada: Browser) -> None:
+    form = SEND | {"recipients": "491701234567", "name": " Spring  sale "}
+    assert 'name="name" value=" Spring  sale "' in (await ada.post("/send/preview", form)).text
+    started = await ada.post("/send/start", form)
+    assert "<h1>Spring sale</h1>" in (await ada.follow(started)).text
+    long = await ada.post("/send/start", SEND | {"recipients": "491701234567", "name": "x" * 81})
+    assert (long.status, "A name has up to 80 characters." in long.text) == (400, True)
+
+
+async def test_the_rest_of_a_list_can_be_paused_and_cancelled(house: AdminHouse, ada: Browser) -> None:
     house.gateway.intake.full = True
     started = await ada.post("/send/start", SEND | {"recipients": "\n".join(["491701234567"] * 50)})
     location = str(started.header("location")).removeprefix("/console")
-    assert "under way" in (await ada.get(f"{location}/live")).text
-    await ada.post(f"{location}/stop")
+    assert "sending" in (await ada.get(f"{location}/live")).text
+    house.gateway.clock.forward(1)
+    assert "Paused and held: 0 messages." in text_of(await ada.follow(await ada.post(f"{location}/pause")))
+    assert "paused" in text_of(await ada.get(location))
+    assert "Resumed and released" in text_of(await ada.follow(await ada.post(f"{location}/resume")))
+    cancelled = await ada.follow(await ada.post(f"{location}/cancel"))
+    assert "Cancelled and refunded: 0 messages." in text_of(cancelled)
+    house.gateway.clock.forward(1)
     house.gateway.intake.full = False
-    page = await until(lambda: ada.get(f"{location}/live"), "It was stopped.")
-    assert re.search("^[01] of 50 done", text_of(page))
+    page = await until(lambda: ada.get(f"{location}/live"), "rows were not handed in, and not charged")
+    assert "cancelled" in text_of(page)
     assert (await ada.get(f"{location}/result")).text.count("not sent") >= 49
+    again = await ada.post(f"{location}/resume")
+    assert (again.status, "list 1 is cancelled" in again.text) == (400, True)
+    actions = [entry.action for entry in await house.entries()]
+    assert [each for each in actions if each.startswith("sending-list")] == [
+        "sending-list.pause", "sending-list.resume", "sending-list.cancel",
+    ]  # fmt: skip
     await house.console.stop()
+
+
+async def test_a_pause_holds_what_waits_and_a_resumption_releases_it(house: AdminHouse, ada: Browser) -> None:
+    form = SEND | {"recipients": "491701234567,431234567890", "time": "2027-01-16T08:00"}
+    started = await ada.post("/send/start", form)
+    await until(lambda: ada.follow(started), "2 of 2 rows handed in")
+    location = str(started.header("location")).removeprefix("/console")
+    other = await ada.post("/send/start", form | {"recipients": "447700900123"})
+    await until(lambda: ada.follow(other), "1 of 1 row handed in")
+    assert "Paused and held: 2 messages." in text_of(await ada.follow(await ada.post(f"{location}/pause")))
+    assert "Waiting 0 Held 2" in text_of(await ada.get(location))
+    assert "Waiting 0 Scheduled 1 Result" in text_of(await ada.follow(other))
+    assert "Resumed and released: 2 messages." in text_of(await ada.follow(await ada.post(f"{location}/resume")))
+    assert "Waiting 0 Scheduled 2 Result" in text_of(await ada.get(location))
+    cancelled = await ada.follow(await ada.post(f"{location}/cancel"))
+    assert "Cancelled and refunded: 2 messages." in text_of(cancelled)
+    assert "Charged 0 credits" in text_of(await ada.get(location))
+    assert "Scheduled 1" in text_of(await ada.follow(other))
 
 
 async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminHouse, ada: Browser) -> None:
@@ -452,44 +496,41 @@ async def test_a_list_that_the_gateway_ended_amid_is_not_forgotten(house: AdminH
     account = await store.accounts.find("acme")
     assert account is not None
     given = Given(store, now)
-    for row, number in ((3, "431234567890"), (1, "491701234567")):
-        await given.sent(account[0].id, destination=number, reference=f"list-4f1a-{row}")
-    details = {"account": "acme", "messages": "3"}
-    await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "list 4f1a", details))
-    await store.audit_log.append(AuditEntry(now, "user:ada", "message.send", "0198c5f2", {"account": "acme"}))
-    assert "acme: 3 rows started by another process" in text_of(await ada.get("/send"))
-    page = text_of(await ada.get("/send/lists/4f1a"))
-    assert "2 of 3 rows were accepted." in page
-    assert "Accepted 2 Charged 2 credits" in page
-    assert "The other row was not accepted so far" in page
-    result = (await ada.get("/send/lists/4f1a/result")).text.splitlines()
-    assert result[0] == "row,number,status,id,price"
+    row = SendingList(0, account[0].id, "Spring sale", "user:ada", now, 3, handed_in=2)
+    row.id = await store.sending_lists.add(row)
+    for index, number in ((3, "431234567890"), (1, "491701234567")):
+        await given.sent(account[0].id, destination=number, reference=f"sending-list-{row.id}-{index}")
+    assert "Spring sale acme, 3 rows interrupted" in text_of(await ada.get("/send"))
+    page = text_of(await ada.get(f"/lists/{row.id}"))
+    assert "2 of 3 rows handed in" in page
+    assert "Charged 2 credits" in page
+    assert "The other 1 row was not accepted, and not charged." in page
+    result = (await ada.get(f"/lists/{row.id}/result")).text.splitlines()
     assert [line.split(",")[:3] for line in result[1:]] == [
         ["1", "491701234567", "pending"], ["3", "431234567890", "pending"],
     ]  # fmt: skip
-    assert (await ada.get("/send/lists/0198c5f2")).status == 404
-    assert (await ada.get("/send/lists/4f1a/live")).status == 404
+    assert (await ada.get("/lists/17")).status == 404
+    assert (await ada.get("/lists/4f1a/live")).status == 404
 
 
 async def test_a_row_of_a_list_has_its_place_as_reference(house: AdminHouse, ada: Browser) -> None:
     started = await ada.post("/send/start", SEND | {"recipients": "491701234567,431234567890"})
     await until(lambda: ada.follow(started), "2 of 2")
-    job = str(started.header("location")).rpartition("/")[2]
-    assert [accept.reference for accept in house.gateway.intake.accepted] == [f"list-{job}-1", f"list-{job}-2"]
+    assert [accept.reference for accept in house.gateway.intake.accepted] == ["sending-list-1-1", "sending-list-1-2"]
 
 
 async def test_a_list_that_is_held_is_not_done(house: AdminHouse, ada: Browser) -> None:
     started = await ada.post("/send/start", SEND | {"recipients": "491701234567,431234567890"})
-    await until(lambda: ada.follow(started), "2 of 2 done")
+    await until(lambda: ada.follow(started), "2 of 2 rows handed in")
     message = house.gateway.intake.accepted[0].messages[0]
     row = Queueing(message.account, message.key, 1, message.time, message.expires, False, False, "49170")
     await house.gateway.store.commits.record(Facts(queueings=[row]))
     location = str(started.header("location")).removeprefix("/console")
     page = text_of(await ada.get(location))
-    assert "2 of 2 accepted or refused" in page
+    assert "Held 1" in page
     assert "1 message of this list is held: accepted and charged, and not sent until it is released." in page
     lines = (await ada.get(f"{location}/result")).text.splitlines()
-    assert [line.split(",")[1] for line in lines[1:]] == ["held", "accepted"]
+    assert [line.split(",")[2] for line in lines[1:]] == ["held", "pending"]
 
 
 async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada: Browser) -> None:
@@ -498,7 +539,7 @@ async def test_too_little_credit_is_told_before_and_after(house: AdminHouse, ada
     assert "The balance is 1 credit too low." in text_of(await ada.post("/send/preview", form))
     started = await ada.post("/send/start", form)
     text = text_of(await until(lambda: ada.follow(started), "2 of 2"))
-    assert "Accepted 1 Refused 1" in text
+    assert "2 of 2 rows handed in, in 0 s; 1 refused." in text
     assert "The credit is too low." in text
 
 
@@ -519,12 +560,12 @@ async def test_rows_beyond_a_limit_are_told_before_and_counted_as_refusals(
     text = text_of(await ada.post("/send/preview", form))
     assert f"3 of 5 messages would be refused now: 3 {told}" in text
     started = await ada.post("/send/start", form)
-    assert "Accepted 2 Refused 3" in text_of(await until(lambda: ada.follow(started), "5 of 5"))
+    assert "5 of 5 rows handed in, in 0 s; 3 refused." in text_of(await until(lambda: ada.follow(started), "5 of 5"))
     assert house.gateway.app.services.refusals.counts[Reason(reason)] == 3
     await write_refusals(house)
     page = text_of(await ada.get("/refusals"))
     assert f"acme {reason.replace('_', ' ')} 3" in page
-    assert "LIST /send/lists/" in page
+    assert "LIST /lists/" in page
 
 
 async def test_the_preview_knows_the_rules_of_the_account(house: AdminHouse, ada: Browser) -> None:

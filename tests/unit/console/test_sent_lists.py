@@ -1,46 +1,146 @@
-"""How many lists are sent at once, and that a place taken for one that is not sent after all is free again."""
+"""How many lists are sent at once, and how a list obeys a pause, a resumption and a cancellation."""
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
 
+from heliograph.app.facts import Accept, Verdict
+from heliograph.app.ports.sending_lists import ListState, SendingList
 from heliograph.app.sending.fields import Fields
-from heliograph.console.sent_lists import JOBS, ListRun, ListRuns
+from heliograph.console.sent_lists import JOBS, REPORT_MS, ListRow, ListRun, ListRuns, result
+from tests.support.memory_store import MemoryStore
+from tests.support.use_case_fakes import SetClock
 
 
-def job(number: int) -> ListRun:
-    return ListRun(f"list{number}", "ada", "acme", Fields(), [], 0)
+@dataclass
+class PromptGateway:
+    """Accepts each row at once. A second passes with each."""
+
+    clock: SetClock
+    sent: list[str] = field(default_factory=list)
+
+    async def account(self, _: str) -> Any:
+        return self
+
+    async def find_networks(self, *_: object) -> None: ...
+
+    def send(self, _: object, fields: Fields, then: Callable[[Any], None]) -> None:
+        self.sent.append(str(fields.reference))
+        self.clock.pass_ms(REPORT_MS)
+        accept = Accept(1, [], 7, self.clock.now(), scheduled=False)
+        accept.messages = [cast("Any", type("Accepted", (), {"key": len(self.sent), "tail": 1}))]
+        accept.verdict = Verdict.ACCEPTED
+        then(accept)
+
+
+@dataclass
+class Scene:
+    clock: SetClock
+    gateway: PromptGateway
+    store: MemoryStore
+    runs: ListRuns
+
+    async def list_of(self, rows: int) -> ListRun:
+        found = SendingList(0, 1, "Spring sale", "user:ada", self.clock.now(), rows, reported=self.clock.now())
+        found.id = await self.store.sending_lists.add(found)
+        return ListRun(found, "acme", Fields(), [ListRow("491701234567", "Hi")] * rows)
+
+    async def row(self, run: ListRun) -> SendingList:
+        found = await self.store.sending_lists.find(run.id)
+        assert found is not None
+        return found
+
+    async def until(self, run: ListRun, **wanted: object) -> SendingList:
+        """The list's row, once it has these values."""
+        async with asyncio.timeout(20):
+            found = await self.row(run)
+            while any(getattr(found, name) != value for name, value in wanted.items()):
+                await asyncio.sleep(0.01)
+                found = await self.row(run)
+        return found
 
 
 @pytest.fixture
-def jobs() -> ListRuns:
-    nobody = cast("Any", None)  # nothing is sent here
-    return ListRuns(nobody, nobody, nobody, nobody)
+def scene() -> Scene:
+    clock, store = SetClock(), MemoryStore()
+    gateway = PromptGateway(clock)
+    refusals = cast("Any", None)  # nothing is refused here
+    runs = ListRuns(cast("Any", gateway), cast("Any", gateway), clock, refusals, store.sending_lists)
+    return Scene(clock, gateway, store, runs)
 
 
-def test_a_place_is_taken_before_a_list_is_sent(jobs: ListRuns) -> None:
-    for number in range(JOBS):
-        jobs.reserve(job(number))
+async def test_a_list_is_handed_in_row_by_row_and_told_in_its_row(scene: Scene) -> None:
+    run = await scene.list_of(3)
+    scene.runs.start(run)
+    found = await scene.until(run, handed_in=3)
+    assert (found.refused, found.state, found.ended) == (0, ListState.SENDING, scene.clock.now())
+    assert scene.gateway.sent == [f"sending-list-{run.id}-{row}" for row in (1, 2, 3)]
+
+
+async def test_a_paused_list_hands_nothing_in_until_it_is_resumed(scene: Scene) -> None:
+    run = await scene.list_of(50)
+    await scene.store.sending_lists.change(run.id, ListState.PAUSED)
+    scene.clock.pass_ms(REPORT_MS)
+    scene.runs.start(run)
+    assert (await scene.until(run, heard=ListState.PAUSED)).handed_in == 0
+    await scene.store.sending_lists.change(run.id, ListState.SENDING)
+    found = await scene.until(run, handed_in=50)
+    assert found.heard is ListState.SENDING
+    assert len(scene.gateway.sent) == 50
+
+
+async def test_a_cancelled_list_ends(scene: Scene) -> None:
+    run = await scene.list_of(50)
+    await scene.store.sending_lists.change(run.id, ListState.CANCELLED)
+    scene.clock.pass_ms(REPORT_MS)
+    scene.runs.start(run)
+    found = await scene.until(run, heard=ListState.CANCELLED)
+    assert (found.handed_in, found.ended) == (0, scene.clock.now())
+    assert b"".join(result(run, {})).count(b"not sent") == 50
+
+
+async def test_a_list_that_its_process_leaves_is_known_as_silent_at_once(scene: Scene) -> None:
+    run = await scene.list_of(5)
+    await scene.store.sending_lists.change(run.id, ListState.PAUSED)
+    scene.clock.pass_ms(REPORT_MS)
+    scene.runs.start(run)
+    await scene.until(run, heard=ListState.PAUSED)
+    await scene.runs.stop()
+    found = await scene.row(run)
+    assert (found.reported, found.ended) == (0, None)
+
+
+async def test_a_broken_store_does_not_stop_a_list(scene: Scene) -> None:
+    run = await scene.list_of(5)
+    scene.clock.pass_ms(REPORT_MS)
+    scene.store.broken = True
+    scene.runs.start(run)
+    async with asyncio.timeout(20):
+        while run.row.ended is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert len(scene.gateway.sent) == 5
+
+
+async def test_so_many_lists_are_sent_at_once(scene: Scene) -> None:
+    runs = [await scene.list_of(1) for _ in range(JOBS)]
+    for run in runs:
+        await scene.store.sending_lists.change(run.id, ListState.PAUSED)
+    scene.clock.pass_ms(REPORT_MS)
+    for run in runs:
+        scene.runs.check_room()
+        scene.runs.start(run)
     with pytest.raises(OverflowError, match=f"{JOBS} lists are being sent already"):
-        jobs.reserve(job(JOBS))
-    assert jobs.find(f"list{JOBS}") is None
-
-
-def test_a_list_that_is_not_sent_after_all_gives_its_place_back(jobs: ListRuns) -> None:
-    taken = [job(number) for number in range(JOBS)]
-    for each in taken:
-        jobs.reserve(each)
-    jobs.forget(taken[3])
-    assert jobs.find("list3") is None
-    jobs.reserve(job(JOBS))
-    assert len(jobs.all()) == JOBS
-
-
-def test_the_oldest_list_that_has_ended_makes_room(jobs: ListRuns) -> None:
-    taken = [job(number) for number in range(JOBS)]
-    for each in taken:
-        jobs.reserve(each)
-    taken[1].ended = taken[4].ended = 1
-    jobs.reserve(job(JOBS))
-    assert jobs.find("list1") is None
-    assert jobs.find("list4") is not None
+        scene.runs.check_room()
+    await scene.store.sending_lists.change(runs[1].id, ListState.CANCELLED)
+    await scene.until(runs[1], heard=ListState.CANCELLED)
+    async with asyncio.timeout(20):
+        while runs[1].row.ended is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    scene.runs.check_room()
+    scene.runs.start(await scene.list_of(1))
+    assert scene.runs.find(runs[1].id) is None
+    assert scene.runs.find(runs[0].id) is runs[0]
+    await scene.runs.stop()

@@ -37,6 +37,7 @@ from heliograph.app.ports.network import (
     TableChanges,
     Templates,
 )
+from heliograph.app.ports.sending_lists import SendingLists
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.store import Away, Fenced, NotScheduled, Store, StoreRejected, Unavailable
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
@@ -103,6 +104,7 @@ __all__ = [
     "Secrets",
     "SenderRules",
     "Senders",
+    "SendingLists",
     "Series",
     "SignIns",
     "Store",

@@ -41,8 +41,12 @@ class QueueFilter:
     """For example `DE`; empty for all."""
     network: str = ""
     """MCCMNC, for example `26201`; empty for all."""
+    references: str = ""
+    """The beginning of their references, for example `sending-list-3-`; empty for all."""
 
-    def fits(self, connector: int, account: int, destination: str, network: str, time: int, key: int) -> bool:
+    def fits(
+        self, connector: int, account: int, destination: str, network: str, time: int, key: int, reference: str
+    ) -> bool:
         return (
             key < self.before
             and time <= self.until
@@ -50,6 +54,7 @@ class QueueFilter:
             and self.account in (None, account)
             and (not self.country or country_of(destination) == self.country)
             and self.network in ("", network)
+            and reference.startswith(self.references)
         )
 
 
@@ -68,7 +73,13 @@ class QueueOrder:
         if self.action is QueueAction.MOVE and connector == self.connector:
             return False
         return self.wanted.fits(
-            connector, message.account, message.destination, message.network, message.time, message.key
+            connector,
+            message.account,
+            message.destination,
+            message.network,
+            message.time,
+            message.key,
+            message.reference or "",
         )
 
 
@@ -119,6 +130,7 @@ class WaitingRow:
     """Whether it is in the memory of a node."""
     attempted: bool
     """Whether a part may have left."""
+    reference: str = ""
 
     @property
     def on_hold(self) -> bool:

@@ -23,6 +23,7 @@ from heliograph.app.ports.network import (
     TableChanges,
     Templates,
 )
+from heliograph.app.ports.sending_lists import SendingLists
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -63,6 +64,7 @@ class Store(Protocol):
     commits: Commits
     queue: Queue
     backlog: Backlog
+    sending_lists: SendingLists
     receipts: Receipts
     notices: Notices
     inbound: Inbound

@@ -65,6 +65,19 @@ class Tally:
     more: bool = False
     """Whether the time was over before the end of the queue."""
 
+    def row(self) -> dict[str, Any]:
+        """Returns the answer to the action: values of ACTED."""
+        return {
+            "messages": self.messages,
+            "left": self.left,
+            "silent_nodes": len(self.silent),
+            "more": self.more,
+        }
+
+    def details(self) -> dict[str, str]:
+        """Returns the numbers for the audit log."""
+        return {name: str(number) for name, number in self.row().items() if name != "more"}
+
 
 async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
     """Returns the numbers of waiting messages by connector, account, country and network."""
@@ -74,7 +87,7 @@ async def find(desk: Desk, **filters: Any) -> list[dict[str, Any]]:
     while after is not None:
         groups, after = await desk.store.backlog.groups(after, wanted.until, GROUPED)
         for each in groups:
-            if not wanted.fits(each.connector, each.account, each.head, each.network, each.oldest, 0):
+            if not wanted.fits(each.connector, each.account, each.head, each.network, each.oldest, 0, ""):
                 continue
             place = each.connector, each.account, country_of(each.head), each.network
             total = found.setdefault(place, [0, 0, 0, each.oldest, 0])
@@ -165,19 +178,24 @@ async def _act(
     details |= named or {}
     target = filters["connector"] or filters["account"] or filters["country"] or filters["network"] or "all"
     await desk.note("queue.begin", target, {"action": action.value, **details})
+    tally = await change_waiting(desk, order)
+    await desk.note(f"queue.{action}", target, details | tally.details())
+    return tally.row()
+
+
+async def change_waiting(desk: Desk, order: QueueOrder, after: int = 0) -> Tally:
+    """Changes the waiting messages that the order means, in memory and in rows. None has a key up to `after`."""
     tally, deadline = Tally(), desk.now + ACTION_MS
     for _ in range(ROUNDS):
         spared = 0
-        if action is not QueueAction.RELEASE:
+        if order.action is not QueueAction.RELEASE:
             spared = await _order(desk, order, tally)
         tally.left = tally.claimed = 0
-        await _change_rows(desk, order, tally, deadline)
+        await _change_rows(desk, order, tally, after, deadline)
         tally.left += spared
         if tally.claimed == 0 or tally.more:
             break
-    numbers = {"messages": tally.messages, "left": tally.left, "silent_nodes": len(tally.silent)}
-    await desk.note(f"queue.{action}", target, details | {name: str(number) for name, number in numbers.items()})
-    return {**numbers, "more": tally.more}
+    return tally
 
 
 async def _order(desk: Desk, order: QueueOrder, tally: Tally) -> int:
@@ -198,9 +216,9 @@ async def _order(desk: Desk, order: QueueOrder, tally: Tally) -> int:
     return sum(each.spared for each in answers.values())
 
 
-async def _change_rows(desk: Desk, order: QueueOrder, tally: Tally, deadline: int) -> None:
+async def _change_rows(desk: Desk, order: QueueOrder, tally: Tally, after: int, deadline: int) -> None:
     """Changes the rows of the queue, batch after batch."""
-    backlog, after = desk.store.backlog, 0
+    backlog = desk.store.backlog
     while True:
         rows = await backlog.rows(after, STRETCH)
         meant = [each for each in rows if _is_meant(order, each)]
@@ -230,7 +248,7 @@ def _is_meant(order: QueueOrder, row: WaitingRow) -> bool:
 
 
 def _fits(wanted: QueueFilter, row: WaitingRow) -> bool:
-    return wanted.fits(row.connector, row.account, row.destination, row.network, row.time, row.key)
+    return wanted.fits(row.connector, row.account, row.destination, row.network, row.time, row.key, row.reference)
 
 
 async def _filter(
@@ -255,7 +273,7 @@ async def _connector(desk: Desk, name: str) -> int:
     return found
 
 
-def _sentence(done: str) -> Any:
+def sentence(done: str) -> Any:
     """Returns the function of the sentence after an action."""
 
     def say(given: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
@@ -292,7 +310,7 @@ _FILTERS: Final = (
     Field("older_than", Duration(), "Only messages that have waited for longer than this, such as 10m.", None, "10m"),
 )
 _FIELDS_BY_NAME: Final = {each.name: each for each in _FILTERS}
-_ACTED: Final = (
+ACTED: Final = (
     Field("messages", Whole(), "The number of messages that were changed."),
     Field("left", Whole(), "Messages that fit and were left alone, because a part may have left."),
     Field("silent_nodes", Whole(), "Nodes that did not answer in time. Messages in their memory are as before."),
@@ -320,13 +338,13 @@ def _action(name: str, run: Any, summary: str, done: str, more: str, *fields: Fi
         run,
         summary,
         reads=(*fields, *_FILTERS),
-        answers=_ACTED,
+        answers=ACTED,
         id=f"{name}_queue",
         read_name="QueueMove" if fields else "QueueFilter",
         answer_name="QueueChange",
         more=f"{more} {_EACH_WAY}",
         examples=(f"queue {name} --connector operator{option}", f"queue {name} --country DE --older-than 30m{option}"),
-        done=_sentence(done),
+        done=sentence(done),
         is_found=True,
     )
 

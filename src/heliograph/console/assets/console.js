@@ -83,9 +83,11 @@
     if (submits !== undefined) event.target.form.requestSubmit();
   });
 
-  // form[data-confirm]: a dialog asks first, and shows what is at stake: the row of the table, or the rows that are ticked.
+  // form[data-confirm]: a dialog asks first, and shows what is at stake: the row of the table, the rows that are ticked,
+  // or [data-stake], an object of titles and texts.
   const dialog = document.getElementById("confirm");
   const stake = (form) => {
+    if (form.dataset.stake) return Object.entries(JSON.parse(form.dataset.stake)).filter(([, text]) => text !== "0");
     const ticked = [...form.elements].filter((each) => each.type === "checkbox" && each.name && each.checked);
     const row = form.closest("tr");
     if (ticked.length) return [["Selected", ticked.length]];

@@ -14,11 +14,12 @@ from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.plans import PLANS
 from heliograph.app.resources.sender_rules import SENDER_RULES
 from heliograph.app.resources.senders import SENDERS
+from heliograph.app.resources.sending_lists import SENDING_LISTS
 from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, SENDER_RULES, TEMPLATES, GUARD, BINDS)
+DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, SENDER_RULES, TEMPLATES, GUARD, BINDS, SENDING_LISTS)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

@@ -1,20 +1,27 @@
 """Send: a text to a number or a list, with its price before it is sent."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from heliograph.admin_api.request import parse_key
 from heliograph.app.facts import Verdict
-from heliograph.app.records import AuditQuery, Scope
+from heliograph.app.ports.sending_lists import SendingList
+from heliograph.app.records import Scope
+from heliograph.app.resources import sending_lists
+from heliograph.app.resources.sending_lists import SENDING_LISTS
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
-from heliograph.domain.error import NOT_FOUND, Fault, invalid
+from heliograph.domain import calendar
+from heliograph.domain.calendar import DAY_MS, format_local, format_utc
+from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
+from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.numbers.phone import number_of
 from heliograph.domain.text import segment
 
@@ -26,6 +33,13 @@ TOLD = 20
 
 SETTLES_MS = 10_000
 """Milliseconds after its end for which the page of a list looks for held messages. The guard needs half of that."""
+
+LEAST_REFRESH_MS = 1_500
+
+ROWS_A_MS = 20
+"""Rows of a list for each millisecond between two refreshes of its page: a long list takes longer to count."""
+
+MAX_LIST_NAME = 80
 
 LISTS = 8
 """Lists that the page shows, the latest ones."""
@@ -62,10 +76,6 @@ class Draft:
 
 async def form(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     accounts = [account for account, _ in await request.desk.store.accounts.all() if not account.suspended]
-    jobs = request.jobs.all()[:LISTS]
-    known = {job.id for job in jobs}
-    entries = await request.desk.store.audit_log.find(AuditQuery(LISTS, action="message.send"))
-    lists = [found for found in map(sent_lists.earlier, entries) if found is not None and found.id not in known]
     values = dict(request.form) or {
         "account": request.query.get("account", ""),
         "recipients": request.query.get("to", ""),
@@ -77,8 +87,7 @@ async def form(request: PageRequest, problem: FormProblem | None = None) -> Page
         values=values,
         kinds=KINDS,
         problem=problem,
-        jobs=jobs,
-        earlier=lists[: LISTS - len(jobs)],
+        lists=await sending_lists.views(request.desk, limit=LISTS),
         quote=await _quote(request, values),
     )
 
@@ -234,77 +243,92 @@ async def preview(request: PageRequest) -> PageResponse:
 
 async def start(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
-    job = ListRun(
-        request.services.secrets.octets(6).hex(),
-        request.actor.name,
-        draft.account.account.name,
-        draft.template,
-        list(draft.orders()),
-        request.now,
-    )
+    orders, account = list(draft.orders()), draft.account.account
     try:
-        request.jobs.reserve(job)
+        request.lists.check_room()
     except OverflowError as problem:
         return await form(request, FormProblem(f"{str(problem).capitalize()}; wait for one to end."))
-    # first of all: by this line, and by their references, its messages are found if the gateway ends amid the list
-    details = {"account": job.account, "messages": str(job.total)}
-    try:
-        await request.desk.note("message.send", f"list {job.id}", details)
-    except BaseException:
-        request.jobs.forget(job)
-        raise
-    request.jobs.start(job)
-    return request.go(f"/send/lists/{job.id}")
+    row = SendingList(0, account.id, _name(request), request.actor.name, request.now, len(orders), reported=request.now)
+    # first of all: by this row, and by their references, its messages are found if the gateway ends amid the list
+    details = {"account": account.name, "messages": str(row.rows), "name": row.name}
+    noted = request.desk.store.noting(lambda id: request.desk.entry("message.send", f"list {id}", details))
+    row.id = await noted.sending_lists.add(row)
+    request.lists.start(ListRun(row, account.name, draft.template, orders))
+    return request.go(f"/lists/{row.id}")
 
 
-def _job(request: PageRequest) -> ListRun:
-    job = request.jobs.find(request.path["job"])
-    if job is None:
-        raise _unknown()
-    return job
+def _name(request: PageRequest) -> str:
+    """Returns the name of a list: as it was given, or its sender and time. Raises Fault."""
+    name = " ".join(request.form.get("name", "").split())
+    if len(name) > MAX_LIST_NAME:
+        raise invalid("name", f"A name has up to {MAX_LIST_NAME} characters.")
+    return name or f"{request.form.get('sender', '')} {format_local(request.now, calendar.zone(request.zone))[:16]}"
 
 
-def _unknown() -> Fault:
-    return Fault(NOT_FOUND, "There is no such list.")
+async def _view(request: PageRequest) -> sending_lists.ListView:
+    """Raises NoSuch."""
+    return await sending_lists.view(request.desk, parse_key(request.path["id"]) or 0)
 
 
-async def _earlier(request: PageRequest) -> sent_lists.EarlierList:
-    """A list that this process does not send. Raises Fault."""
-    found = await sent_lists.find_earlier(request.desk, request.path["job"])
-    if found is None:
-        raise _unknown()
-    return found
+async def show_list(request: PageRequest) -> PageResponse:
+    return request.page("send_list.html", **await _facts(request))
 
 
-async def show_job(request: PageRequest) -> PageResponse:
-    job = request.jobs.find(request.path["job"])
-    if job is None:
-        return request.page("send_list_earlier.html", job=await _earlier(request))
-    return request.page("send_list.html", **await _facts(request, job))
+async def list_live(request: PageRequest) -> PageResponse:
+    return request.page("send_list_live.html", **await _facts(request))
 
 
-async def job_live(request: PageRequest) -> PageResponse:
-    return request.page("send_list_live.html", **await _facts(request, _job(request)))
-
-
-async def _facts(request: PageRequest, job: ListRun) -> dict[str, Any]:
+async def _facts(request: PageRequest) -> dict[str, Any]:
     """Returns the values of the page."""
-    held = len(await request.desk.store.messages.held(job.keys))
-    settled = job.ended is not None and request.now - job.ended > SETTLES_MS
-    return {"job": job, "told": TOLD, "held": held, "settled": settled}
+    view = await _view(request)
+    run = request.lists.find(view.of.id)
+    ended = view.of.ended or view.of.created
+    moves = view.messages(MessageStatus.SUBMITTED) and request.now - ended < DAY_MS
+    return {
+        "view": view,
+        "bar": _bar(view),
+        "problems": [] if run is None else run.problems(TOLD),
+        "settled": view.is_over and not moves and request.now - ended > SETTLES_MS,
+        "every": max(LEAST_REFRESH_MS, view.of.rows // ROWS_A_MS),
+        "start": format_utc(view.of.created)[:16],
+    }
 
 
-async def stop_job(request: PageRequest) -> PageResponse:
-    job = _job(request)
-    job.stopped = True
-    await request.desk.note("message.stop-list", f"list {job.id}", {"accepted": str(job.accepted)})
-    return request.go(f"/send/lists/{job.id}", "Nothing more of this list is sent.")
+def _bar(view: sending_lists.ListView) -> list[dict[str, Any]]:
+    """Returns the parts of the bar in its order: the word, the number, the position and the width in thousandths."""
+    parts, position, total = [], 0.0, max(view.of.rows, 1)
+    for word, number in (
+        ("delivered", view.messages(MessageStatus.DELIVERED)),
+        ("submitted", view.messages(MessageStatus.SUBMITTED)),
+        ("failed", view.failed),
+        ("held", view.messages(MessageStatus.HELD)),
+        ("scheduled", view.messages(MessageStatus.SCHEDULED)),
+        ("pending", view.messages(MessageStatus.PENDING)),
+    ):
+        width = number * 1000 / total
+        if number:
+            parts.append({"word": word, "number": number, "at": round(position, 1), "width": round(width, 1)})
+        position += width
+    return parts
+
+
+def change_list(name: str) -> Callable[[PageRequest], Awaitable[PageResponse]]:
+    """Returns the handler of a button of the page: pause, resume or cancel."""
+
+    async def run(request: PageRequest) -> PageResponse:
+        given = {"id": parse_key(request.path["id"]) or 0}
+        answer = await request.ask(SENDING_LISTS, name, given)
+        done = SENDING_LISTS.format_done(SENDING_LISTS.operation(name), given, answer)
+        return request.go(f"/lists/{given['id']}", done)
+
+    return run
 
 
 async def result(request: PageRequest) -> PageResponse:
-    job = request.jobs.find(request.path["job"]) or await _earlier(request)
-    held = await request.desk.store.messages.held(job.keys) if isinstance(job, ListRun) else set()
-    return csv_file(f"messages-{job.id}.csv", b"".join(job.result(held)))
+    view = await _view(request)
+    found = await sent_lists.messages_of(request.desk, view.of, view.account)
+    lines = sent_lists.result(request.lists.find(view.of.id), found)
+    return csv_file(f"sending-list-{view.of.id}.csv", b"".join(lines))
 
 
 PAGES = (
@@ -313,8 +337,11 @@ PAGES = (
     PageRoute("POST", "/send/quote", Scope.SEND, quote),
     PageRoute("POST", "/send/preview", Scope.SEND, preview, again=form),
     PageRoute("POST", "/send/start", Scope.SEND, start, again=form),
-    PageRoute("GET", "/send/lists/{job}", Scope.SEND, show_job),
-    PageRoute("GET", "/send/lists/{job}/live", Scope.SEND, job_live),
-    PageRoute("POST", "/send/lists/{job}/stop", Scope.SEND, stop_job),
-    PageRoute("GET", "/send/lists/{job}/result", Scope.SEND, result),
+    PageRoute("GET", "/lists/{id}", Scope.READ_MESSAGES, show_list),
+    PageRoute("GET", "/lists/{id}/live", Scope.READ_MESSAGES, list_live),
+    *(
+        PageRoute("POST", f"/lists/{{id}}/{name}", Scope.WRITE_MESSAGES, change_list(name))
+        for name in ("pause", "resume", "cancel")
+    ),
+    PageRoute("GET", "/lists/{id}/result", Scope.READ_MESSAGES, result),
 )

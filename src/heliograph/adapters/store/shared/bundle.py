@@ -30,6 +30,7 @@ from heliograph.adapters.store.shared.refusals import StoredRefusedRequests
 from heliograph.adapters.store.shared.retention import StoredRetention
 from heliograph.adapters.store.shared.sealed_rows import StoredSealedRows
 from heliograph.adapters.store.shared.search import StoredMessages
+from heliograph.adapters.store.shared.sending_lists import StoredSendingLists
 from heliograph.adapters.store.shared.series import StoredSeries
 from heliograph.adapters.store.shared.sign_ins import StoredSignIns
 from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
@@ -91,6 +92,7 @@ class Bundle:
     customers: ports.Customers
     queue: ports.Queue
     backlog: ports.Backlog
+    sending_lists: ports.SendingLists
     receipts: ports.Receipts
     notices: ports.Notices
     inbound: ports.Inbound
@@ -137,6 +139,7 @@ class Bundle:
         self.customers = self.customers_of(runner)
         self.queue = StoredQueue(runner)
         self.backlog = StoredBacklog(runner)
+        self.sending_lists = StoredSendingLists(runner)
         self.receipts = StoredReceipts(runner)
         self.notices = StoredNotices(runner)
         self.inbound = StoredInbound(runner)

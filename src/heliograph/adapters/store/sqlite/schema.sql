@@ -476,6 +476,23 @@ CREATE TABLE reference (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reference_of_submission ON reference (account, key) WHERE substr(reference, 1, 5) = 'smpp:';
 
+-- Lists of messages that the console sends: app.ports.sending_lists.SendingList.
+CREATE TABLE sending_list (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    account   INTEGER NOT NULL,
+    name      TEXT NOT NULL,
+    actor     TEXT NOT NULL,
+    created   INTEGER NOT NULL,
+    "rows"    INTEGER NOT NULL,
+    state     TEXT NOT NULL,                   -- ListState: as administrators want it
+    heard     TEXT NOT NULL,                   -- ListState: as its process obeys it
+    handed_in INTEGER NOT NULL,                -- rows that were accepted or refused
+    refused   INTEGER NOT NULL,
+    reported  INTEGER NOT NULL,                -- time of the last report of its process
+    ended     INTEGER,
+    problem   TEXT NOT NULL                    -- of the first refused row
+) STRICT;
+
 -- Reschedulings of messages, with the earlier time: at most app.facts.MOST_MOVES of a message.
 CREATE TABLE moved (
     key  INTEGER NOT NULL,

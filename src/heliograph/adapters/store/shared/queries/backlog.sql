@@ -13,7 +13,7 @@ GROUP BY q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network;
 
 -- backlog_rows: A stretch of the queue with its messages.
 SELECT q.key, m.tail, q.connector, q.account, q.phone, m.network, m.time, m.price, q.held,
-    q.node IS NOT NULL, q.attempted
+    q.node IS NOT NULL, q.attempted, m.reference
 FROM queue AS q JOIN message AS m ON m.key = q.key WHERE q.key > :after ORDER BY q.key LIMIT :limit;
 
 -- unsent_among: The rows among these that no node has claimed, and of which no part may have left. An attempt with the
