@@ -129,3 +129,21 @@ async def test_the_margin_has_a_chart_a_table_and_a_file(house: AdminHouse, ada:
     wrong = await ada.get("/margin", "from=yesterday")
     assert wrong.status == 400
     assert "is not a date" in wrong.text
+
+
+async def test_a_period_may_be_a_week_a_month_or_days_of_ones_own(house: AdminHouse, ada: Browser) -> None:
+    week = await ada.get("/reports", "range=last+week")
+    assert '<option value="last week" selected>Last week</option>' in week.text
+    assert 'aria-label="4 January 2027 to 10 January 2027"' in week.text
+    assert 'value="January 2027" selected' in (await ada.get("/reports", "range=January+2027")).text
+    days = await ada.get("/reports", "range=24h&from=2027-01-02&to=2027-01-03")
+    assert "<strong>2 January 2027 to 3 January 2027.</strong>" in days.text
+    assert "selected>Own dates</option>" in days.text
+    assert 'name="from" type="date" value="2027-01-02"' in days.text
+    assert "range=2027-01-02..2027-01-03" in days.text  # of the links to files
+    assert "2 January 2027 to 15 January 2027" in (await ada.get("/reports", "from=2027-01-02")).text
+    assert "3 January 2027" in (await ada.get("/reports", "to=2027-01-03")).text
+    file = await ada.get("/reports.csv", "range=2027-01-02..2027-01-03&by=time")
+    assert file.header("content-disposition") == 'attachment; filename="report-2027-01-02-to-2027-01-03-by-time.csv"'
+    wrong = await ada.get("/reports", "from=2027-01-03&to=2027-01-02")
+    assert (wrong.status, "ends before it begins" in wrong.text) == (400, True)

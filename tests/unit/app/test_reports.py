@@ -77,6 +77,19 @@ async def test_what_was_before_is_told_apart(rig: Rig, name: str) -> None:
     assert sum(part.accepted for part in report.countries.values()) == 1
 
 
+async def test_a_period_of_days_has_its_own_counts_and_those_of_as_many_days_before(rig: Rig) -> None:
+    week = await rig.view.report(ReportQuery("last week"))
+    assert week.end <= rig.now
+    assert week.end - week.start == week.range.length
+    for at, accepted in ((week.start, 1), (week.end - 1, 2), (week.end, 4), (week.start - 1, 8)):
+        await rig.happen(at, cell(accepted=accepted))
+    found = await rig.view.report(ReportQuery("last week"))
+    assert (found.total.accepted, found.before.accepted) == (3, 8)
+    assert sum(point.accepted for _, point in found.points) == 3
+    assert sum(part.accepted for part in found.connectors.values()) == 3
+    assert row_of(found)["title"] == found.range.title
+
+
 async def test_parts_are_named_and_the_largest_comes_first(rig: Rig) -> None:
     await rig.happen(rig.now, cell(accepted=1, delivered=1, to_receipt={5: 1}), country="FR")
     await rig.happen(rig.now, cell(accepted=5, failed=2, failures={"UNDELIV 001": 2}))

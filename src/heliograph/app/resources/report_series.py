@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 from heliograph.app.ports.series import SeriesQuery
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
-from heliograph.app.resources.report_steps import DAY_MS, RANGES, RangeCut, TimeRange, TimeSteps, cut
+from heliograph.app.resources.report_periods import read_period
+from heliograph.app.resources.report_steps import DAY_MS, RangeCut, TimeRange, TimeSteps, cut
 from heliograph.domain import calendar
 from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
 from heliograph.domain.sketch import Sketch, merge, quantile, take_away
@@ -22,7 +23,7 @@ class ReportQuery:
     """A request for a report. Empty names match all."""
 
     range: str = DEFAULT_RANGE
-    """A name of RANGES, such as `24h`."""
+    """A name of RANGES, such as `24h`, or a period that `read_period` reads, such as `last week`."""
     account: str = ""
     connector: str = ""
     country: str = ""
@@ -111,13 +112,14 @@ class ViewReports:
         return _stepped(await self._store.series.points(query), steps)
 
     async def _wanted(self, query: ReportQuery) -> tuple[TimeRange, RangeCut, SeriesQuery]:
-        span = RANGES.get(query.range)
-        if span is None:
-            raise Invalid("range", f"{query.range!r} is not a period; there are {', '.join(RANGES)}")
         try:
             zone = calendar.zone(query.zone)
         except ValueError as problem:
             raise Invalid("zone", str(problem)) from None
+        try:
+            span, at = read_period(query.range, self._desk.now, zone, self._desk.hours_days)
+        except ValueError as problem:
+            raise Invalid("range", str(problem)) from None
         account = connector = None
         if query.account:
             account = await account_id(self._store, query.account)
@@ -130,7 +132,7 @@ class ViewReports:
         if query.country and not (len(query.country) == 2 and query.country.isalpha() and query.country.isascii()):
             raise Invalid("country", "give two letters, such as DE")
         country = query.country.upper() or None
-        parts = cut(span, self._desk.now, zone, self._desk.hours_days)
+        parts = cut(span, self._desk.now, zone, self._desk.hours_days, at)
         start, end = parts.steps.start, parts.steps.end
         network = query.network or None
         return span, parts, SeriesQuery(span.fine, start, end, account, connector, country, network)

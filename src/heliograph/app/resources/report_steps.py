@@ -1,4 +1,4 @@
-"""Periods of reports, and their steps in a time zone.
+"""Periods of reports that end now, and the steps of all periods in a time zone.
 
 Counts are stored by minute, hour and day in UTC. A period of hours is cut into minutes or hours, which are equal in
 almost all zones. A period of days is cut into days of the zone, on two conditions: days of the zone consist of whole
@@ -119,8 +119,10 @@ class RangeCut:
     """A sentence with the reason why days are in UTC instead of the requested zone; else empty."""
 
 
-def cut(span: TimeRange, now: int, zone: ZoneInfo, hours_days: float) -> RangeCut:
-    """Cuts a period in a zone. Counts by the hour exist for `hours_days` days."""
+def cut(span: TimeRange, now: int, zone: ZoneInfo, hours_days: float, at: int | None = None) -> RangeCut:
+    """Cuts a period in a zone. Counts by the hour exist for `hours_days` days. Days end with the day of `at`, by
+    default of `now`."""
+    at = now if at is None else at
     if span.coarse is not Grain.DAY:
         width = max(WIDTH_MS[span.coarse], span.step)
         end = (now // width + 1) * width
@@ -137,12 +139,12 @@ def cut(span: TimeRange, now: int, zone: ZoneInfo, hours_days: float) -> RangeCu
     def holds(steps: TimeSteps) -> bool:
         return steps.zone is UTC or steps.of_days() or (steps.of_hours() and steps.start >= hours_from)
 
-    steps = TimeSteps(day_steps(now, days, zone, parts=parts), zone)
+    steps = TimeSteps(day_steps(at, days, zone, parts=parts), zone)
     asked, note = steps, ""
     if not holds(steps):
-        steps = TimeSteps(day_steps(now, days, UTC, parts=parts), UTC)
+        steps = TimeSteps(day_steps(at, days, UTC, parts=parts), UTC)
         note = f"Days are in UTC: {_why(asked, hours_days)}"
-    before = TimeSteps(day_steps(now, days, steps.zone, parts=parts, back=days), steps.zone)
+    before = TimeSteps(day_steps(at, days, steps.zone, parts=parts, back=days), steps.zone)
     if not holds(before):
         note = f"The {days} days before are in UTC: {_why(before, hours_days)}"
         before = TimeSteps(day_steps(steps.start + DAY_MS // 2, days, UTC, parts=parts, back=1), UTC)

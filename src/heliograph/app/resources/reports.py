@@ -6,8 +6,9 @@ from typing import Any, Final
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
-from heliograph.app.resources.fields import Choice, Credits, Decimal, Field, Item, Reference, Rows, Text, Whole
+from heliograph.app.resources.fields import Credits, Decimal, Field, Item, Reference, Rows, Text, Whole
 from heliograph.app.resources.report_margin import MARGIN
+from heliograph.app.resources.report_periods import FORMS
 from heliograph.app.resources.report_series import (
     DEFAULT_RANGE,
     ReportQuery,
@@ -16,7 +17,6 @@ from heliograph.app.resources.report_series import (
     delay,
     delivery_share,
 )
-from heliograph.app.resources.report_steps import RANGES
 from heliograph.domain.calendar import format_offset
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.series import COUNTS, Cell
@@ -47,6 +47,7 @@ def row(found: SeriesReport) -> dict[str, Any]:
 
     return {
         "range": found.range.name,
+        "title": found.range.title,
         "zone": zone.key,
         "note": found.note,
         "start": format_offset(found.start, zone),
@@ -179,7 +180,7 @@ REPORTS = Resource(
             report,
             "Counts of messages, delivery share, spend and delays",
             reads=(
-                Field("range", Choice(tuple(RANGES)), "The period.", DEFAULT_RANGE),
+                Field("range", Text(), f"The period: {FORMS}.", DEFAULT_RANGE, example="last week"),
                 Field("account", Reference("account", optional=True), "Only messages of this account.", ""),
                 Field("connector", Text(), "Only messages over this connector.", ""),
                 Field(
@@ -195,7 +196,8 @@ REPORTS = Resource(
                 ),
             ),
             answers=(
-                Field("range", Text(), "The period.", example="month"),
+                Field("range", Text(), "The period, as it was given.", example="last week"),
+                Field("title", Text(), "The period in words.", example="4 January 2027 to 10 January 2027"),
                 Field("zone", Text(), "IANA time zone of the days in the report.", example="Europe/Berlin"),
                 Field(
                     "note",

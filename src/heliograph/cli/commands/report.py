@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from heliograph.app.resources.report_margin import MARGIN, MARGIN_SUMS, margin_csv, margin_table
+from heliograph.app.resources.report_periods import FORMS
 from heliograph.app.resources.report_series import DEFAULT_RANGE
-from heliograph.app.resources.report_steps import RANGES
 from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
 from heliograph.cli.command import Failure, Group, Invocation, examples, print_line, print_table
 from heliograph.domain.display import counted, duration
@@ -24,11 +24,13 @@ _HELP = {each.name: each.meaning for each in MARGIN.reads}
         "heliograph report",
         "heliograph report --range 7d --by connector --compare",
         "heliograph report --range 30d --account acme --by country --csv > acme.csv",
-        "heliograph report --range 90d --by time --zone Europe/Berlin",
+        "heliograph report --range 'last week' --by time --zone Europe/Berlin",
+        "heliograph report --range October --by account",
+        "heliograph report --range 2026-10-01..2026-10-15",
     ),
 )
 @click.option(
-    "--range", "span", type=click.Choice(list(RANGES)), default=DEFAULT_RANGE, show_default=True, help="The period."
+    "--range", "span", metavar="PERIOD", default=DEFAULT_RANGE, show_default=True, help=f"The period: {FORMS}."
 )
 @click.option("--account", metavar="NAME", default="", help="Only messages of this account.")
 @click.option("--connector", metavar="NAME", default="", help="Only messages over this connector.")
@@ -61,9 +63,11 @@ def report(
     """Counts of messages, delivery share, spend, and delays.
 
     The table is by account, connector, country, network or time, or has failures by code, or refused requests by
-    reason. Counts are exact; delays are accurate to 3 %. A running gateway updates them every five seconds. The
-    report ends with the current minute, hour or day, depending on its steps. Days are those of the time zone, if it
-    is whole hours from UTC and counts by the hour still exist. Otherwise days are in UTC, and the report says so."""
+    reason. Counts are exact; delays are accurate to 3 %. A running gateway updates them every five seconds.
+
+    A report of 1h to 1y ends with the current minute, hour or day, depending on its steps. Other periods are whole
+    days; a week begins on Monday. Days are those of the time zone, if it is whole hours from UTC and counts by the hour
+    still exist. Otherwise days are in UTC, and the report says so."""
     invocation = context.ensure_object(Invocation)
     if context.invoked_subcommand is not None:
         return
@@ -143,7 +147,7 @@ def _print_total(found: dict[str, Any], *, compare: bool) -> None:
         return f"{name:22}{now}" + (f"  ({then} before)" if compare else "")
 
     zone = "" if found["zone"] == "UTC" else f" Times are in {found['zone']}."
-    print_line(" ".join(filter(None, (f"{RANGES[found['range']].title}.{zone}", found["note"]))) + "\n")
+    print_line(" ".join(filter(None, (f"{found['title']}.{zone}", found["note"]))) + "\n")
     for name, field in (
         ("Accepted", "accepted"), ("Delivered", "delivered"), ("Failed", "failed"), ("Cancelled", "cancelled"),
         ("From phones", "inbound"), ("Refused requests", "refused"),

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from heliograph.app.records import Scope
 from heliograph.app.resources.desk import NoSuch
+from heliograph.app.resources.report_periods import WORDS, last_months
 from heliograph.app.resources.report_series import DEFAULT_RANGE, ReportQuery, SeriesReport, ViewReports, delivery_share
 from heliograph.app.resources.report_steps import RANGES
 from heliograph.app.resources.reports import BY, REPORTS, csv_of
@@ -30,6 +31,7 @@ from heliograph.console.request import (
     link,
     problem_of,
 )
+from heliograph.domain import calendar
 
 PATH = "/reports"
 POINTS = f"{PATH}/points"
@@ -51,7 +53,10 @@ async def show(request: PageRequest) -> PageResponse:
         report=report,
         problem=problem,
         asked=asked,
-        chosen=asked["range"] if asked["range"] in RANGES else DEFAULT_RANGE,
+        words=WORDS,
+        months=last_months(request.now, calendar.zone(request.zone)),
+        first=asked["range"].partition("..")[0] if ".." in asked["range"] else "",
+        last=asked["range"].partition("..")[2] if ".." in asked["range"] else "",
         ranges=RANGES,
         account_names=await request.account_names(),
         connector_names=sorted((await request.desk.connector_names()).values()),
@@ -73,7 +78,8 @@ async def download(request: PageRequest) -> PageResponse:
     by = request.query.get("by", "time")
     by = by if by in BY else "time"
     report = await request.ask(REPORTS, "show", asdict(_query(request)))
-    return csv_file(f"report-{asked['range']}-by-{by}.csv", csv_of(report, by).encode())
+    name = asked["range"].replace(" ", "-").replace("..", "-to-")
+    return csv_file(f"report-{name}-by-{by}.csv", csv_of(report, by).encode())
 
 
 async def points(request: PageRequest) -> PageResponse:
@@ -118,8 +124,11 @@ async def _known(request: PageRequest, query: ReportQuery) -> SeriesReport | Non
 
 def _asked(request: PageRequest) -> dict[str, str]:
     query = request.query
+    first, last = query.get("from", ""), query.get("to", "")
+    # the form with dates of one's own is a shorter way to write such a range
+    days = f"{first or last}..{last or 'today'}" if first or last else ""
     return {
-        "range": query.get("range", DEFAULT_RANGE), "account": query.get("account", ""),
+        "range": days or " ".join(query.get("range", "").split()) or DEFAULT_RANGE, "account": query.get("account", ""),
         "connector": query.get("connector", ""), "country": query.get("country", ""),
         "network": query.get("network", ""),
         "compare": "yes" if query.get("compare") else "",

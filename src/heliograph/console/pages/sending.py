@@ -248,21 +248,17 @@ async def start(request: PageRequest) -> PageResponse:
         request.lists.check_room()
     except OverflowError as problem:
         return await form(request, FormProblem(f"{str(problem).capitalize()}; wait for one to end."))
-    row = SendingList(0, account.id, _name(request), request.actor.name, request.now, len(orders), reported=request.now)
+    name = " ".join(request.form.get("name", "").split())
+    if len(name) > MAX_LIST_NAME:
+        raise invalid("name", f"A name has up to {MAX_LIST_NAME} characters.")
+    name = name or f"{draft.template.sender} {format_local(request.now, calendar.zone(request.zone))[:16]}"
+    row = SendingList(0, account.id, name, request.actor.name, request.now, len(orders), reported=request.now)
     # first of all: by this row, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": account.name, "messages": str(row.rows), "name": row.name}
     noted = request.desk.store.noting(lambda id: request.desk.entry("message.send", f"list {id}", details))
     row.id = await noted.sending_lists.add(row)
     request.lists.start(ListRun(row, account.name, draft.template, orders))
     return request.go(f"/lists/{row.id}")
-
-
-def _name(request: PageRequest) -> str:
-    """Returns the name of a list: as it was given, or its sender and time. Raises Fault."""
-    name = " ".join(request.form.get("name", "").split())
-    if len(name) > MAX_LIST_NAME:
-        raise invalid("name", f"A name has up to {MAX_LIST_NAME} characters.")
-    return name or f"{request.form.get('sender', '')} {format_local(request.now, calendar.zone(request.zone))[:16]}"
 
 
 async def _view(request: PageRequest) -> sending_lists.ListView:
