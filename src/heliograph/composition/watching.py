@@ -1,5 +1,6 @@
 """The part of the composition root for watching: metrics, the control socket for local commands, events, traces."""
 
+import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
@@ -154,10 +155,12 @@ def _open_traces(settings: Settings, clock: Clock) -> "TraceWatcher | None":
     if not named_by:
         return None
     try:
-        from heliograph.adapters.tracing import open_traces
+        from heliograph.adapters.tracing import TraceIds, open_traces
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         raise Unusable(f"{named_by} is set, and {missing} is not installed: pip install 'heliograph[otel]'") from error
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(TraceIds())
     return open_traces(traces.endpoint, traces.sample_ratio, clock)
 
 

@@ -1,5 +1,8 @@
 """Traces: which requests have one, and that a message's whole way is in it."""
 
+import io
+import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -8,7 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from heliograph.adapters.tracing import TraceWatcher
+from heliograph.adapters.system.journal import LogJournal, configure_logging
+from heliograph.adapters.tracing import TraceIds, TraceWatcher
 from heliograph.adapters.tracing.requests import Choice
 from heliograph.app.facts import (
     Attempt,
@@ -100,6 +104,28 @@ def attributes(span: ReadableSpan) -> Mapping[str, object]:
 
 def job(message: Message) -> WebhookJob:
     return WebhookJob(message.key, "dlr_1", "https://customer.example/dlr?secret=1", b"", "text/plain", ())
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+async def test_log_lines_of_a_traced_request_have_the_ids_of_its_span(form: str) -> None:
+    world, stream = await traced(0.0), io.StringIO()
+    configure_logging("debug", form, stream)
+    logging.getLogger().handlers[0].addFilter(TraceIds())
+    journal = LogJournal()
+    world.gateway.app.overhear = lambda request_id, _: journal.log("debug", "answered", request=request_id.decode())
+    await world.send(SAMPLED)
+    journal.log("info", "elsewhere")
+    await world.send()
+    answered, elsewhere, untraced = stream.getvalue().splitlines()
+    span = world.spans()["POST /api/v1/messages"].context
+    assert span is not None
+    if form == "json":
+        line = json.loads(answered)
+        assert (line["event"], line["trace_id"]) == ("answered", TRACE)
+        assert line["span_id"] == f"{span.span_id:016x}"
+    else:
+        assert answered.endswith(f" trace_id={TRACE} span_id={span.span_id:016x}")
+    assert "span_id" not in elsewhere + untraced
 
 
 async def test_a_messages_way_is_one_trace() -> None:

@@ -55,8 +55,9 @@ class LogJournal:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """Returns the fields of an event, and the ids of the trace if a filter gave it some."""
     fields: dict[str, Any] = getattr(record, "heliograph_fields", {})
-    return fields
+    return fields | {name: getattr(record, name) for name in ("trace_id", "span_id") if hasattr(record, name)}
 
 
 def _time(record: logging.LogRecord) -> str:

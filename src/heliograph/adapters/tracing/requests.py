@@ -1,11 +1,13 @@
 """A span for each request of the API. A request with a W3C traceparent continues that trace."""
 
+import logging
 import re
 from contextvars import ContextVar
 from random import random
 
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.trace.span import format_span_id, format_trace_id
 
 from heliograph.http.asgi import Asgi, Event, Headers, Receive, Scope, Send
 
@@ -44,6 +46,18 @@ class Choice:
     def by_chance(self) -> bool:
         """Chooses requests without a decision in their headers."""
         return random() < self._ratio
+
+
+class TraceIds(logging.Filter):
+    """Gives log records the `trace_id` and `span_id` of the request that is being answered, if it is sampled."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        span = current.get()
+        if span is not None:
+            context = span.get_span_context()
+            record.trace_id = format_trace_id(context.trace_id)
+            record.span_id = format_span_id(context.span_id)
+        return True
 
 
 class TracedRequests:

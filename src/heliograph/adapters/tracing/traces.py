@@ -217,7 +217,12 @@ class _TracedIntake:
         def traced(done: Accept) -> None:
             if done.verdict is Verdict.ACCEPTED:
                 self._traces.accepted(done, span)
-            then(done)
+            # A commit calls this outside of the request's context. Log lines of the answer belong to its span.
+            token = current.set(span)
+            try:
+                then(done)
+            finally:
+                current.reset(token)
 
         return self._intake.accept(accept, traced)
 
