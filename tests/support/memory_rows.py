@@ -214,6 +214,9 @@ class Rows:
     suppressions: dict[tuple[int, str], Suppression] = field(default_factory=dict)
     refusal_counts: dict[tuple[int, Reason, int], RefusalCount] = field(default_factory=dict)
     refused_requests: list[RefusedRequest] = field(default_factory=list)
+    past_marks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """How often a directory's mark was moved, and when it was moved last."""
+    forks: list[int] = field(default_factory=list)
     sign_in_failures: list[SignInFailure] = field(default_factory=list)
     sign_in_places: dict[tuple[str, bytes], SignInPlace] = field(default_factory=dict)
     sign_in_key: bytes = b""

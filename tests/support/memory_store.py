@@ -32,6 +32,7 @@ from tests.support.memory_factors import MemoryFactors
 from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_large_tables import MemoryLargeTables
+from tests.support.memory_past import MemoryPast
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
 from tests.support.memory_retention import MemoryRecipients, MemoryRetention
@@ -108,6 +109,7 @@ class MemoryStore:
         self.upkeep: ports.Upkeep = MemoryUpkeep(place)
         self.retention: ports.Retention = MemoryRetention(place)
         self.recipients: ports.Recipients = MemoryRecipients(place)
+        self.past: ports.Past = MemoryPast(place)
         self.leases: ports.Leases | None = None
         for port, part in list(vars(self).items()):
             if isinstance(part, MemoryPart):

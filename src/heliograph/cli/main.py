@@ -52,7 +52,7 @@ _COMMANDS: Final = {
     "encryption": ("encryption", "Encryption of texts and secrets in the store."),
     "backup": ("backup", "Copies the embedded store to FILE while the gateway runs."),
     "compact": ("backup", "Rewrites the embedded store without deleted rows."),
-    "restored": ("backup", "Reports the gaps of a restored backup."),
+    "restored": ("backup", "Accepts a store that went back in time, and reports its gaps."),
     "move": ("move", "Moves the embedded store in the data directory to a PostgreSQL database."),
     "context": ("context", "Gateways on other machines, for all commands."),
     "completion": ("completion", "Prints the completion script of a shell."),

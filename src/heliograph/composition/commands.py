@@ -22,7 +22,7 @@ from heliograph.runtime.disk import make_folder
 if TYPE_CHECKING:
     from heliograph.api.fields import Terms
     from heliograph.app.observing.counters import LookupCounters
-    from heliograph.app.ports import Journal, PortedNumbers, Store
+    from heliograph.app.ports import Journal, PastGuard, PortedNumbers, Store
     from heliograph.app.resources.desk import Desk
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
@@ -34,9 +34,9 @@ FICTITIOUS = "447700900000"
 """A number that belongs to no subscriber: Ofcom keeps its range free for films."""
 
 
-async def open_store(settings: Settings, *, serves: bool = False) -> OpenedStore:
+async def open_store(settings: Settings, *, guard: "PastGuard | None" = None) -> OpenedStore:
     """Opens the database that the settings name, or the store in the data directory, with the master key in the
-    settings. Creates missing tables and files. `serves`: for a gateway.
+    settings. Creates missing tables and files. `guard`: for a gateway, which refuses a store that lost commits.
 
     Raises Unavailable.
     """
@@ -46,12 +46,12 @@ async def open_store(settings: Settings, *, serves: bool = False) -> OpenedStore
     try:
         vault = await asyncio.to_thread(vault_of, settings)
         if settings.store.url:
-            store = await _open_database(settings.store.url, serves)
+            store = await _open_database(settings.store.url, guard)
         else:
             from heliograph.adapters.store.sqlite import SqliteStore
 
             make_folder(settings.data)
-            store = await SqliteStore.open(settings.data / STORE_FILE)
+            store = await SqliteStore.open(settings.data / STORE_FILE, guard=guard)
     except (SchemaTooNew, SchemaChanged, KeyRefused, OSError) as problem:
         raise Unavailable(str(problem)) from problem
     try:
@@ -63,14 +63,14 @@ async def open_store(settings: Settings, *, serves: bool = False) -> OpenedStore
         raise
 
 
-async def _open_database(url: str, serves: bool) -> SealableStore:
+async def _open_database(url: str, guard: "PastGuard | None") -> SealableStore:
     try:
         from heliograph.adapters.store.postgres import PostgresStore
     except ModuleNotFoundError as problem:
         if problem.name != "asyncpg":
             raise
         raise Unavailable("PostgreSQL needs an extra: pip install 'heliograph[postgres]'") from None
-    return await PostgresStore.open(url, serves=serves)
+    return await PostgresStore.open(url, serves=guard is not None, guard=guard)
 
 
 def has_store(settings: Settings) -> bool:

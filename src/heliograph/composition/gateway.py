@@ -43,6 +43,7 @@ from heliograph.runtime.failure_writer import FailureWriter
 from heliograph.runtime.listening import NoticeListeners
 from heliograph.runtime.long_polls import LongPolls
 from heliograph.runtime.outage import Outage
+from heliograph.runtime.past import PastKeeper
 from heliograph.runtime.refusal_writer import RefusalWriter
 from heliograph.runtime.service_manager import ServiceManager
 from heliograph.runtime.tasks import end, whereabouts
@@ -184,6 +185,7 @@ class Gateway:
         self._secrets = make_secrets(settings)
         self._verifier = PasswordVerifier(self._secrets)
         self._keep_from_others()
+        self._past = PastKeeper(settings.data, self._clock, self._journal)
         self._listening = listening = Listening(settings, self._journal)
         opened = await self._opened_store(listening, stop)
         if opened is None:
@@ -240,7 +242,7 @@ class Gateway:
         stopped = asyncio.create_task(stop.wait())
         try:
             while True:
-                opening = asyncio.create_task(open_store(self._settings, serves=True))
+                opening = asyncio.create_task(open_store(self._settings, guard=self._past))
                 await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not opening.done():
                     await end(opening)
@@ -249,7 +251,7 @@ class Gateway:
                     opened = opening.result()
                 except Away as problem:
                     outage.found_away("start", problem)
-                    await listening.wait()
+                    await listening.wait(lambda: bool(self._past.problem))
                 else:
                     outage.found_there("start")
                     return opened
@@ -386,12 +388,13 @@ class Gateway:
                 encode_json=msgspec.json.encode,
                 opt_out_words=load_opt_out_words(),
                 answer_limits=AnswerLimits(AnswerTerms(messages.answers_per_hour, messages.replies_per_phone)),
-                watchers=(*self._watching.watchers, self._long_polls, self._listeners),
+                watchers=(*self._watching.watchers, self._long_polls, self._listeners, self._past),
                 retention=retention(settings),
                 retained=self._watching.retained,
                 taken=self._watching.counters.taken,
                 ways=self._smpp_server.ways,
                 leases=self._store.leases,
+                past=self._past,
             ),
             TimeLimits(
                 messages.validity_hours,

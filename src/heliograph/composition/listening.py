@@ -34,19 +34,26 @@ class Listening:
         """Other parts to reload; each returns "" on success, or the problem."""
         self.certificate = _certificate(settings, journal)
 
-    async def wait(self) -> None:
-        """Answers 503 on all addresses until `open` or `stop`. Does nothing if it does so already. Raises OSError."""
-        from heliograph.composition.waiting import WaitingRoom
+    async def wait(self, past_lost: Callable[[], bool]) -> None:
+        """Answers 503 on all addresses until `open` or `stop`. Does nothing if it does so already. Raises OSError.
+
+        `past_lost`: whether the store is refused because it lost commits, for the metrics."""
+        from heliograph.adapters.metrics import MetricsPage
+        from heliograph.composition.waiting import WaitingRoom, waiting_metrics
         from heliograph.http.server import serve
 
         if self._waiting:
             return
-        http, room = self._settings.http, WaitingRoom(self._journal)
+        http = self._settings.http
+        metrics = MetricsPage(lambda: waiting_metrics(past_lost=past_lost()), self._settings.metrics.allowed_networks)
+        room = WaitingRoom(self._journal, None if http.health_listen else metrics)
+        health = WaitingRoom(self._journal, metrics)
         shares = Shares(http.connections, http.connections_per_address)
         secure = [] if self.tls is None else [(http.tls_listen, self.tls)]
         plain = [http.listen, http.health_listen] if http.health_listen else [http.listen]
         for listen, tls in (*((each, None) for each in plain), *secure):
-            self._waiting.append(await _at(listen, serve(room, room, *parse_address(listen), shares=shares, tls=tls)))
+            here = health if listen == http.health_listen else room
+            self._waiting.append(await _at(listen, serve(here, here, *parse_address(listen), shares=shares, tls=tls)))
 
     async def _stop_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -4,6 +4,9 @@ instead of getting no connection."""
 import secrets
 from itertools import count
 
+from heliograph.adapters.metrics import MetricsPage
+from heliograph.adapters.metrics.exposition import Sample
+from heliograph.adapters.metrics.page import PATH as METRICS_PATH
 from heliograph.api import answer
 from heliograph.api.shapes import Health
 from heliograph.app.ports import Journal
@@ -15,18 +18,28 @@ from heliograph.http.reply import Reply
 PROBLEM = "The gateway starts, and waits for its database; nothing was charged. Send it again later."
 
 
+def waiting_metrics(*, past_lost: bool) -> list[Sample]:
+    """Returns the samples of a gateway that waits."""
+    return [Sample("heliograph_store_up", (), 0), Sample("heliograph_past_lost", (), int(past_lost))]
+
+
 class WaitingRoom:
     """An ASGI application, and the texts of its server (`http.reply.Replies`).
 
     Each request gets 503 with `Retry-After`. But `/health/live` gets 200: the process runs, and a restart would not
-    help."""
+    help. `/metrics` tells that the store is away, and whether it is refused for a loss."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, metrics: MetricsPage | None) -> None:
+        """`metrics`: None where another address has them."""
         self._journal = journal
+        self._metrics = metrics
         self._prefix = secrets.token_hex(4).encode()
         self._requests = count(1)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._metrics is not None and scope["path"].rstrip("/") == METRICS_PATH:
+            await self._metrics(scope, receive, send)
+            return
         is_live = scope["path"].rstrip("/") == "/health/live"
         reply = answer.of(Health("00", "live")) if is_live else self.overloaded(PROBLEM)
         headers = [

@@ -9,6 +9,7 @@
             housekeeping  expiry, marks, links of carriers, once a second
             retention     redacts and deletes old rows, on one node
             lease         keeps this node's lease; a lost lease stops all carriers
+            past          moves the mark of this data directory on; a store that lost commits is refused
 
     commit  _prepare -> written -> requests are answered -> _committed: receipts are acknowledged, callbacks posted,
             _pump submits parts. Or _refused: the store was away.
@@ -23,6 +24,7 @@ other nodes took over (`Fenced` ends the commits, and the process as planned), o
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from heliograph.app.configuration import Connector
@@ -93,6 +95,10 @@ class Engine:
         self._lease: Lease | None = None
         if environment.leases is not None:
             self._lease = Lease(environment.leases, node, environment.clock, environment.journal, outage, self._lapsed)
+        self._lease_end = LeaseEnd() if self._lease is None else self._lease.end
+        self._past = environment.past
+        if self._past is not None:
+            self._past.on_lost = self._past_lost
         self._limits = limits
         self._worker = worker
         self._node = node
@@ -112,6 +118,9 @@ class Engine:
         environment = self._environment
         await environment.directory.refresh(environment.clock.now())
         shared = self._lease is not None
+        if self._past is not None:
+            self._past.begin()
+            self._spawn(self._past.keep(environment.store.past, self._outage), "past")
         if self._lease is not None:
             self._worker = await self._lease.begin()
             self._spawn(self._lease.keep(), "lease")
@@ -275,7 +284,7 @@ class Engine:
     async def stop(self, seconds: float) -> None:
         """Takes no new requests, waits for the operators' answers, commits, unbinds; for at most `seconds`."""
         clock = self._environment.clock
-        if self._lease is not None and self.failed.is_set() and not self._lease.holds:
+        if self.failed.is_set() and not self._may_act:
             seconds = min(seconds, FENCED_S)
         deadline = clock.monotonic() + seconds
         gatherer = self.gatherer
@@ -304,6 +313,9 @@ class Engine:
         if self._lease is not None:
             await self._cancel("lease")
             await self._lease.give_back()
+        await self._cancel("past")
+        if self._past is not None and not self.failed.is_set():
+            await self._past.finish(self._environment.store.past)
         await self._environment.sender.close()
 
     async def _callbacks_landed(self) -> None:
@@ -346,7 +358,7 @@ class Engine:
         if self._pump_timer is not None:
             self._pump_timer.cancel()
             self._pump_timer = None
-        if self._lease is not None and not self._lease.holds:
+        if not self._may_act:
             return
         again = self.dispatcher.pump()
         if again is not None:
@@ -366,6 +378,17 @@ class Engine:
         if final.owed:
             self.notifier.owe(notice_of(message, final))
 
+    @property
+    def _may_act(self) -> bool:
+        """Whether this node may act in the outside world: its lease holds, and the store has its commits."""
+        return self._environment.clock.monotonic() < self._lease_end.at
+
+    def _past_lost(self) -> None:
+        """Stops all effects at once. A renewal of the lease allows them again, if a server without the loss takes over.
+        An embedded store has none."""
+        self._lease_end.at = -inf
+        self._lapsed()
+
     def _lapsed(self) -> None:
         self._carriers.lapsed()
         if hasattr(self, "gatherer"):  # the lease begins before the recovery
@@ -376,12 +399,18 @@ class Engine:
     @property
     def lease_end(self) -> LeaseEnd:
         """The end of this node's lease, for carriers."""
-        return LeaseEnd() if self._lease is None else self._lease.end
+        return self._lease_end
 
     @property
     def away(self) -> bool:
-        """True while requests are refused: the store takes no commits, or this node's lease has lapsed."""
-        return self.gatherer.away or (self._lease is not None and not self._lease.holds)
+        """True while requests are refused: the store takes no commits, this node's lease has lapsed, or commits are
+        lost."""
+        return self.gatherer.away or not self._may_act
+
+    @property
+    def past_lost(self) -> bool:
+        """True while the store is refused because it lost confirmed commits."""
+        return self._past is not None and bool(self._past.problem)
 
     @property
     def node(self) -> int:

@@ -24,6 +24,7 @@ from heliograph.app.sending.directory import Directory
 from heliograph.domain.message.opt_out import NO_WORDS, OptOutWords
 from heliograph.domain.message.retention import KEPT_FOR_EVER, RetentionDays
 from heliograph.domain.message.way import Way
+from heliograph.runtime.past import PastKeeper
 
 MakeCarrier = Callable[[Connector, CarrierEvents], Carrier]
 
@@ -69,6 +70,8 @@ class Environment:
     """Returns the parts that operators took since the start of the process, by connector."""
     leases: Leases | None = None
     """Leases of a store that several nodes may share; None on a store with a single node."""
+    past: PastKeeper | None = None
+    """Finds that the store lost confirmed commits; None: that is not looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def engine() -> Any:
         carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, matcher=matcher,
         caps=SimpleNamespace(used=list),
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
+        past_lost=False,
         gatherer=SimpleNamespace(healthy=True, failures=0, refused_facts=SimpleNamespace(counts=Counter())),
     )  # fmt: skip
 

@@ -200,6 +200,7 @@ class Collector:
         gatherer = self._engine.gatherer
         # such requests fail before their commit, because their account could not be read: they are no failed commits
         yield Sample("heliograph_store_up", (), int(gatherer.healthy and self._answers))
+        yield Sample("heliograph_past_lost", (), int(self._engine.past_lost))
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
         for fate in PieceFate:
             yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])

@@ -146,6 +146,7 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
         "All events are written in group commits.",
         (
             _gauge("heliograph_store_up", "1 while the store can be read and written, 0 after a failure."),
+            _gauge("heliograph_past_lost", "1 while the store is refused because it lost confirmed commits."),
             _counter("heliograph_store_failures_total", "Commits that failed and were retried."),
             _counter(
                 "heliograph_store_refused_total",

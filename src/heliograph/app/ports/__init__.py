@@ -25,7 +25,7 @@ from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.large_tables import DecidingKeys, LargeRows, LargeTables
-from heliograph.app.ports.leases import LeaseEnd, Leases
+from heliograph.app.ports.leases import LeaseEnd, Leases, Past, PastGuard
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
     Costs,
@@ -39,7 +39,7 @@ from heliograph.app.ports.network import (
 )
 from heliograph.app.ports.sending_lists import SendingLists
 from heliograph.app.ports.series import Series
-from heliograph.app.ports.store import Away, Fenced, NotScheduled, Store, StoreRejected, Unavailable
+from heliograph.app.ports.store import Away, Fenced, NotScheduled, PastLost, Store, StoreRejected, Unavailable
 from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
@@ -89,6 +89,9 @@ __all__ = [
     "Outcome",
     "Part",
     "Passkeys",
+    "Past",
+    "PastGuard",
+    "PastLost",
     "Plans",
     "PortedNumbers",
     "Pulls",

@@ -1,8 +1,10 @@
-"""Leases: how nodes on a store share workers and binds."""
+"""Leases: how nodes on a store share workers and binds. The past: how a node finds that the store lost commits."""
 
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
+
+from heliograph.domain.past import FoundPast, KnownPast
 
 
 @dataclass(slots=True)
@@ -55,3 +57,38 @@ class Leases(Protocol):
 
         Slots of the node beyond that become free; their links must be down already.
         """
+
+
+class PastGuard(Protocol):
+    """Keeps a gateway away from a database that lost confirmed commits. The store asks it for each new connection, and
+    before each call."""
+
+    known: KnownPast
+    """The past that the data directory saw confirmed."""
+
+    def judge(self, found: FoundPast) -> None:
+        """Compares the found past with the known one. Raises PastLost, and Fenced if a person accepted the loss while
+        this process still has the work of the lost past in its memory."""
+
+    def note_commits(self, writer: int, commits: int) -> None:
+        """Notes the confirmed commits of the connection that commits."""
+
+    def note_move(self, moves: int) -> None:
+        """Notes that the store moved the directory's mark on by itself."""
+
+    def check(self) -> None:
+        """Raises PastLost if the store must not be used any more."""
+
+
+class Past(Protocol):
+    """The marks of data directories, and the accepted losses."""
+
+    async def move(self, known: KnownPast, now: int) -> FoundPast:
+        """Moves the directory's mark on, unless commits are missing. Returns the past before that."""
+
+    async def find(self, known: KnownPast) -> FoundPast:
+        """Returns the past of a directory. Works also while the guard refuses the store. Raises what the guard raises
+        if the database cannot be reached otherwise."""
+
+    async def accept(self, fork: int, now: int) -> None:
+        """Adds a fork: a person accepted that commits are missing."""

@@ -11,7 +11,7 @@ from heliograph.app.ports.factors import Factors
 from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.large_tables import LargeTables
-from heliograph.app.ports.leases import Leases
+from heliograph.app.ports.leases import Leases, Past
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
     Costs,
@@ -37,6 +37,11 @@ class Unavailable(Exception):
 class Away(Unavailable):
     """The store does not answer, or takes no writes at the moment. It may come back by itself, so that a gateway waits
     for it at its start. Other problems, such as a wrong password, need a person."""
+
+
+class PastLost(Away):
+    """The database lost commits that it had confirmed. A gateway refuses it until a person accepts the loss, or a
+    server that has these commits takes over."""
 
 
 class Fenced(Unavailable):
@@ -95,6 +100,7 @@ class Store(Protocol):
     upkeep: Upkeep
     retention: Retention
     recipients: Recipients
+    past: Past
 
     @property
     def leases(self) -> Leases | None:

@@ -70,22 +70,40 @@ def compact(invocation: Invocation) -> None:
 @click.command(cls=Command)
 @click.pass_obj
 def restored(invocation: Invocation) -> None:
-    """Reports the gaps of a restored backup.
+    """Accepts a store that went back in time, and reports its gaps.
 
-    Run it before you start the gateway on the backup. Until then no message is sent again.
+    A gateway refuses a store that lost confirmed commits, for example after a backup was put in its place. This
+    command lets all gateways of the store go on. A gateway that waits does so at once. A gateway that has run since
+    before the loss ends, and its supervisor starts it. The audit log gets an entry.
     """
+    from heliograph.app.admin.diagnose import accept_loss, describe_missing
+    from heliograph.app.ports import Unavailable
+    from heliograph.runtime.past import load_past, new_number
 
-    async def work(desk: "Desk") -> "tuple[RestorePoint, int]":
-        return await desk.store.upkeep.reach(), desk.now
+    invocation.need_the_machine()
+    try:
+        known = load_past(invocation.settings().data)
+    except Unavailable:
+        known = None  # a damaged file is no reason to keep the gateway down
 
-    point, now = invocation.at_desk(work)
+    async def work(desk: "Desk") -> "tuple[RestorePoint, str, int]":
+        loss = await describe_missing(desk, known)
+        point = await desk.store.upkeep.reach()
+        await accept_loss(desk, new_number(), loss)
+        return point, loss, desk.now
+
+    point, loss, now = invocation.at_desk(work, may_make=known is not None)
     ends = format_moment(point.latest)
     counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
     lines = _format_gaps(point, now) if point.latest is not None else ["The store has no messages."]
+    lost = [f"This data directory misses commits: {loss}.", ""] if loss else []
     invocation.show(
-        {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]]},
-        lambda: click.echo("\n".join(lines)),
+        {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]], "loss": loss},
+        lambda: click.echo("\n".join([*lost, *lines, "", _ACCEPTED])),
     )
+
+
+_ACCEPTED = "Gateways go on upon this store as it is. Check its books: heliograph audit"
 
 
 def _format_gaps(point: "RestorePoint", now: int) -> list[str]:

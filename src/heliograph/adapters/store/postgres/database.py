@@ -24,6 +24,8 @@ class Database:
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation on a free connection. Raises Unavailable, and the exceptions of the operation."""
+        if self.servers.guard is not None:
+            self.servers.guard.check()
 
         def work(db: Db) -> Any:
             return drive(db, operation)

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from heliograph.adapters.store.postgres.connections import TRIES, Unresolved, Writer, resolve
+from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.postgres.faults import (
     describe,
     is_elsewhere,
@@ -27,6 +29,7 @@ from heliograph.adapters.store.postgres.statement import (
     add_singles,
     are_single,
 )
+from heliograph.adapters.store.shared.past import nudge_mark
 from heliograph.adapters.store.shared.suppressions import fail_suppressed
 from heliograph.app.facts import Accept, Facts, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
@@ -84,6 +87,8 @@ class Recorder:
         async with self._turn:
             if self._closed:
                 raise Unavailable("the store is closed")
+            if self._servers.guard is not None:
+                self._servers.guard.check()
             try:
                 return await self._write_once(facts)
             except (asyncio.CancelledError, Unavailable, StoreRejected):
@@ -192,6 +197,7 @@ class Recorder:
                 self._keep(Unresolved(writer.id, writer.seq), facts)
             raise
         assert row is not None
+        self._servers.writer, self._servers.commits = writer.id, writer.seq
         return row[VERDICTS] if accepts else None
 
     async def _open(self) -> Writer:
@@ -207,6 +213,8 @@ class Recorder:
         writer = await Writer.open(self._servers, self.node)
         try:
             await set_encoders(writer.db)
+            if self._servers.guard is not None:
+                await drive(writer.db, partial(nudge_mark, self._servers.guard))
         except BaseException:
             writer.db.terminate()
             raise

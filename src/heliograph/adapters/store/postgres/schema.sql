@@ -776,6 +776,22 @@ CREATE TABLE writer (
     over  boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 10);
 
+-- Marks of data directories. Each gateway moves the mark of its own directory on. A mark lower than the directory knows
+-- means that the database went back in time (domain.past).
+CREATE TABLE past_mark (
+    directory bigint PRIMARY KEY,
+    moves     bigint NOT NULL,
+    at        bigint NOT NULL,
+    timeline  bigint NOT NULL                  -- of PostgreSQL; 0 on SQLite
+) WITH (fillfactor = 50);
+
+-- Losses of confirmed commits that a person accepted.
+CREATE TABLE fork (
+    number bigint PRIMARY KEY,                 -- from 1
+    id     bigint NOT NULL,                    -- random
+    at     bigint NOT NULL
+);
+
 -- users, and the log of their actions
 
 CREATE TABLE admin_user (

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import ssl
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
 from heliograph.adapters.store.postgres.db import DatabaseLimits, Db
+from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.postgres.faults import (
     FAULTS,
     LASTING_CODES,
@@ -19,7 +21,9 @@ from heliograph.adapters.store.postgres.faults import (
     translated,
 )
 from heliograph.adapters.store.postgres.session import settle
-from heliograph.app.ports import Away, Unavailable
+from heliograph.adapters.store.shared.past import find_past
+from heliograph.app.ports import Away, PastGuard, Unavailable
+from heliograph.domain.past import FoundPast
 
 _STATEMENTS = 512
 
@@ -51,11 +55,15 @@ class Servers:
     used. A former primary that comes back after a standby has replaced it has a lower timeline, and is not used again.
     """
 
-    def __init__(self, url: str, limits: DatabaseLimits) -> None:
+    def __init__(self, url: str, limits: DatabaseLimits, guard: PastGuard | None = None) -> None:
+        """`guard` refuses a server that lost confirmed commits."""
         self.limits = limits
+        self.guard = guard
         self._urls = each_host(url)
         self.timeline = 0
         """The highest timeline seen."""
+        self.writer = self.commits = 0
+        """The last confirmed commit of facts: the row of its connection in `writer`, and its number there."""
 
     async def connect(self, *, patient: bool = False, **settings: str) -> Db:
         """Opens a connection. Tries again if it breaks off. Raises Unavailable.
@@ -80,6 +88,8 @@ class Servers:
             if not answers:
                 raise _none_of([task.exception() for task in asked if task.done()])
             timeline, found = max(answers, key=lambda answer: answer[0])
+            if self.guard is not None:
+                await self._judge(self.guard, timeline, found)
             if timeline < self.timeline:
                 raise Away("the server that takes writes was replaced by another, which does not answer")
             self.timeline, chosen = timeline, found
@@ -109,6 +119,24 @@ class Servers:
         except BaseException:
             db.terminate()
             raise
+
+    async def _judge(self, guard: PastGuard, timeline: int, db: Db) -> None:
+        """Raises PastLost if the server lost confirmed commits, and Fenced if a person accepted that."""
+        self.note_commits()
+        known = guard.known
+        if not known.moves:
+            return
+        try:
+            async with asyncio.timeout(self.limits.connect):
+                found = await drive(db, partial(find_past, known))
+        except asyncpg.UndefinedTableError:
+            found = FoundPast(timeline=timeline)
+        guard.judge(found)
+
+    def note_commits(self) -> None:
+        """Passes the last confirmed commit on to the guard."""
+        if self.guard is not None and self.writer:
+            self.guard.note_commits(self.writer, self.commits)
 
     async def _first(self, asked: list[asyncio.Task[tuple[int, Db]]]) -> None:
         """Waits until a server that takes writes has answered and the others had GRACE_S, or all have failed."""

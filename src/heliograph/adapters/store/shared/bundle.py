@@ -23,6 +23,7 @@ from heliograph.adapters.store.shared.network import (
     StoredTableChanges,
 )
 from heliograph.adapters.store.shared.notices import StoredNotices
+from heliograph.adapters.store.shared.past import StoredPast
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.recipients import StoredRecipients
@@ -105,12 +106,14 @@ class Bundle:
     sealed_rows: SealedRows
     retention: ports.Retention
     recipients: ports.Recipients
+    past: ports.Past
 
     customers_of: type[StoredCustomers] = StoredCustomers
     """The class of the customers' port; an engine may have its own. The same for other ports below."""
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
     retention_of: Callable[[Runner], StoredRetention] = StoredRetention
+    past_of: Callable[[Runner], StoredPast] = StoredPast
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -151,6 +154,7 @@ class Bundle:
         self.upkeep = StoredUpkeep(runner)
         self.retention = self.retention_of(runner)
         self.recipients = StoredRecipients(runner)
+        self.past = self.past_of(runner)
 
     def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
         """`app.ports.Store.noting`."""

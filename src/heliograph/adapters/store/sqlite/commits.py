@@ -25,6 +25,8 @@ class SqliteCommits:
         self._node = 0
 
     async def record(self, facts: Facts) -> None:
+        if self._threads.guard is not None:
+            self._threads.guard.check()
         node = self._node
         on_loop = self._threads.on_loop
         if on_loop is not None:

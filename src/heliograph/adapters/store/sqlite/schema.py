@@ -43,9 +43,13 @@ def migrate(db: sqlite3.Connection, schema: Schema, busy_ms: int) -> None:
             raise
 
 
+def has_table(db: sqlite3.Connection, name: str) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
+
+
 def _next_step(db: sqlite3.Connection, schema: Schema) -> Step | None:
     applied: list[tuple[int, str, str]] = []
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'migration'").fetchone():
+    if has_table(db, "migration"):
         applied = db.execute("SELECT number, name, checksum FROM migration ORDER BY number").fetchall()
     return schema.next_step(applied)
 

@@ -880,6 +880,22 @@ CREATE TABLE dropped_money (
     PRIMARY KEY (account, kind)
 ) STRICT, WITHOUT ROWID;
 
+-- Marks of data directories. Each gateway moves the mark of its own directory on. A mark lower than the directory knows
+-- means that the database went back in time (domain.past).
+CREATE TABLE past_mark (
+    directory INTEGER PRIMARY KEY,
+    moves     INTEGER NOT NULL,
+    at        INTEGER NOT NULL,
+    timeline  INTEGER NOT NULL                  -- of PostgreSQL; 0 on SQLite
+) STRICT, WITHOUT ROWID;
+
+-- Losses of confirmed commits that a person accepted.
+CREATE TABLE fork (
+    number INTEGER PRIMARY KEY,                 -- from 1
+    id     INTEGER NOT NULL,                    -- random
+    at     INTEGER NOT NULL
+) STRICT;
+
 -- Written by the probe that tests whether the store can write.
 CREATE TABLE probe (count INTEGER NOT NULL) STRICT;
 INSERT INTO probe VALUES (0);

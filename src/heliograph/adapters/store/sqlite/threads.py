@@ -11,6 +11,7 @@ from heliograph.adapters.store.sqlite.driver import drive
 from heliograph.adapters.store.sqlite.log import lengthen
 from heliograph.adapters.store.sqlite.loop_commit import LoopConnection
 from heliograph.adapters.store.sqlite.worker import FileConnection, Worker
+from heliograph.app.ports import PastGuard
 
 R = TypeVar("R")
 
@@ -19,9 +20,12 @@ class Threads:
     """Runs operations in three threads, each with its own connection, and on the loop's connection if the disk is
     quick."""
 
-    def __init__(self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None) -> None:
+    def __init__(
+        self, path: Path, busy_ms: int, calls: int, on_loop: LoopConnection | None, guard: PastGuard | None = None
+    ) -> None:
         """Starts the threads. At most `calls` wait for each; a further call raises Unavailable."""
         self._path = path
+        self.guard = guard
         self._busy_ms = busy_ms
         self.on_loop = on_loop
         self.writer = Worker("store-writer", FileConnection(path, busy_ms, read_only=False), calls)
@@ -31,6 +35,8 @@ class Threads:
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation in its thread. Raises Unavailable, and the exceptions of the operation."""
+        if self.guard is not None:
+            self.guard.check()
         match mode:
             case RunMode.WRITE | RunMode.BATCH:
                 return await self.writer.transact(drive, operation)
