@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.runtime.group_commit import HOLD_S
+from heliograph.app.ports import HOLD_S
 from tests.ha.cluster import Cluster
 from tests.ha.scene import HEADER, WINDOW, Scene
 from tests.ha.trials import RELAYED, TRIALS

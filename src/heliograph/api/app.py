@@ -243,10 +243,10 @@ class Api:
 
 
 async def _run_briefly(handler: Handler, call: Call) -> Reply:
-    """Runs an operation while the store is away. Requests to send are refused by the commit; the others wait for the
-    store, which may still be readable."""
+    """Runs an operation while the store is away. Requests to send are refused by the commit, unless the store has just
+    come back. The others wait for the store, which may still be readable."""
     try:
-        async with asyncio.timeout(AWAY_S):
+        async with asyncio.timeout(AWAY_S) as call.limit:
             return await handler.run(call)
     except TimeoutError:
         raise Unavailable("the store is away") from None

@@ -1,5 +1,6 @@
 """A request, in the form for doors and their operations."""
 
+import asyncio
 from collections.abc import Callable
 
 from heliograph.api import answer
@@ -13,7 +14,7 @@ class Call:
     """A request: its headers, read in a single pass, and its resolved account and target."""
 
     __slots__ = (
-        "authorization", "begun", "content_encoding", "content_length", "content_type", "receive", "refuse",
+        "authorization", "begun", "content_encoding", "content_length", "content_type", "limit", "receive", "refuse",
         "request_id", "scope", "target", "waits_to_send", "who",
     )  # fmt: skip
 
@@ -34,6 +35,8 @@ class Call:
         self.waits_to_send = False
         self.begun = 0.0
         """Monotonic time when work on the body began; 0 if only waiting follows."""
+        self.limit: asyncio.Timeout | None = None
+        """The limit of its time while the store is away."""
         for name, value in scope["headers"]:
             if name == b"authorization":
                 self.authorization = value
@@ -47,6 +50,12 @@ class Call:
                 self.content_encoding = value
             elif name == b"expect":
                 self.waits_to_send = True
+
+    def wait_for_commit(self) -> None:
+        """Notes that its commit alone decides what it is answered: a 503 for lack of time might be wrong."""
+        self.begun = 0.0
+        if self.limit is not None:
+            self.limit.reschedule(None)
 
     @property
     def address(self) -> str:

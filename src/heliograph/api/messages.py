@@ -69,7 +69,7 @@ class MessagesDoor:
             first = await self._sending.replay(call.who, fields, fault)
             self._services.refusals.replayed += 1
             return answer.of_accept(first)
-        call.begun = 0.0
+        call.wait_for_commit()
         return answer.of_accept(await stored)
 
     def _fields(self, call: Call, body: bytes) -> Fields:

@@ -392,7 +392,7 @@ class Engine:
     def _lapsed(self) -> None:
         self._carriers.lapsed()
         if hasattr(self, "gatherer"):  # the lease begins before the recovery
-            self.gatherer.give_up_store()
+            self.gatherer.lapse()
 
     # --- for people
 

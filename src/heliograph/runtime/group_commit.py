@@ -23,7 +23,7 @@ from typing import Final
 
 from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
-from heliograph.app.ports import Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
+from heliograph.app.ports import HOLD_S, Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
@@ -42,10 +42,6 @@ SPILL_S = 1.0
 
 RETRY_S = (0.05, 1.0)
 """Seconds before a failed commit is tried again: the first pause, and the longest."""
-
-HOLD_S = 3.0
-"""Seconds that requests wait for a store that does not answer. No customer should see a planned switchover of
-PostgreSQL, which takes up to 2.3 s. Customers' timeouts begin at 5 s."""
 
 Then = Callable[[Accept], None]
 
@@ -223,6 +219,12 @@ class GroupCommit:
         self.healthy, self.away = False, True
         self.refuse_waiting()
         self.wake()
+
+    def lapse(self) -> None:
+        """Gives up the store because the node's lease has lapsed. Requests of a commit under way still have their
+        HOLD_S: a lease lapses 3.5 to 5 s after its last renewal, and a switchover may take longer."""
+        if self.healthy and self._idle.is_set():
+            self.give_up_store()
 
     def refuse_waiting(self) -> None:
         """Refuses the requests that no commit has taken up, and answers the requests in doubt as such."""

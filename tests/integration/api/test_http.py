@@ -312,6 +312,20 @@ async def test_a_store_that_is_known_to_be_away_and_hangs(
     assert (await gateway.call("GET", "/health/ready", auth=None)).fault == (503, "13", None)
 
 
+async def test_a_store_that_comes_back_in_the_middle_of_a_request(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that its commit has taken up is answered by that commit alone, and not by the clock."""
+    monkeypatch.setattr("heliograph.api.app.AWAY_S", 0.02)
+    monkeypatch.setattr(gateway.app.services, "away", lambda: True)
+    gateway.intake.may_commit.clear()
+    sending = asyncio.create_task(gateway.send(GOOD))
+    await asyncio.sleep(0.1)
+    assert not sending.done()
+    gateway.intake.may_commit.set()
+    assert (await sending).status == 200
+
+
 @pytest.mark.parametrize(("method", "path"), OPERATIONS[1:6] + OPERATIONS[7:8])
 async def test_a_store_that_is_not_there(gateway: Gateway, method: str, path: str) -> None:
     await gateway.send(GOOD)

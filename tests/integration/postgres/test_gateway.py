@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.runtime.group_commit import HOLD_S
+from heliograph.app.ports import HOLD_S
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
@@ -143,7 +143,7 @@ def test_a_server_whose_log_has_no_room_left(
 def test_a_known_outage_is_answered_at_once(
     how: str, own_server: Server, simulator: SimulatorProcess, tmp_path: Path, sink: BackgroundSink
 ) -> None:
-    """The first requests wait for three seconds; later ones get 503 at once, and so does the load balancer."""
+    """The first requests wait for HOLD_S; later ones get 503 at once, and so does the load balancer."""
     admin = Admin(tmp_path / "data", {"HELIOGRAPH_DATABASE_URL": own_server.url()})
     account = admin.account("acme", "1000")
     admin.operator(simulator.port)

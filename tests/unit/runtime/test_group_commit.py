@@ -19,11 +19,11 @@ from heliograph.app.facts import (
     InboundMessage,
     Verdict,
 )
-from heliograph.app.ports import Fenced, StoreRejected, Unavailable
+from heliograph.app.ports import HOLD_S, Fenced, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
-from heliograph.runtime.group_commit import HOLD_S, GroupCommit, Hooks
+from heliograph.runtime.group_commit import GroupCommit, Hooks
 from heliograph.runtime.outage import Outage
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START
@@ -350,6 +350,37 @@ def test_a_store_that_does_not_answer_refuses_requests_after_a_while_and_then_at
         scenario(lambda rig: story(rig, monkeypatch))
 
 
+def test_requests_are_held_though_the_lease_lapses_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests before the lapse, and after it: the customer sees nothing of a switchover that is over in time."""
+
+    async def story(rig: Rig) -> None:
+        record, there = rig.store.commits.record, asyncio.Event()
+
+        async def hang(facts: Facts) -> None:
+            await there.wait()
+            await record(facts)
+
+        monkeypatch.setattr(rig.store.commits, "record", hang)
+        held = [rig.send()]
+        await asyncio.sleep(HOLD_S - 1.5)
+        rig.gatherer.lapse()
+        assert not is_away(rig)
+        held.append(rig.send())
+        await asyncio.sleep(1.0)
+        there.set()
+        await rig.gatherer.flushed()
+        assert [each.verdict for each in held] == [Verdict.ACCEPTED] * 2
+        there.clear()
+        await asyncio.sleep(1.0)
+        rig.gatherer.lapse()
+        assert is_away(rig), "nothing was under way"
+        there.set()
+        await asyncio.sleep(1.0)
+        assert not is_away(rig)
+
+    scenario(story)
+
+
 def test_a_store_that_fails_without_facts_is_asked_until_it_works() -> None:
     """The refused requests were all that waited, and only a commit shows that the store is back."""
 
@@ -537,8 +568,9 @@ def test_what_the_store_will_not_have_is_left_out_and_all_else_goes_on() -> None
 
 def test_a_store_that_refuses_values_is_there_however_long_these_are_looked_for() -> None:
     async def story(rig: Rig) -> None:
-        rig.store.unfit = set(range(200))
-        for key in range(200):
+        values = round(HOLD_S / COMMIT_S)
+        rig.store.unfit = set(range(values))
+        for key in range(values):
             rig.attempt(key)
         await asyncio.sleep(COMMIT_S / 2)
         waiting = rig.send()

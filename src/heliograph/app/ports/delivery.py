@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued, UntriedRow
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
 from heliograph.app.records import CallbackView, Feedback
 from heliograph.domain.message.way import Way
+
+HOLD_S: Final = 5.0
+"""Seconds that requests wait for a store that does not answer: also the most that a commit with requests may take. No
+customer should see a planned switchover of PostgreSQL, which takes 2 s, and 4 to 5.7 s on a busy machine. Customers'
+timeouts must be longer."""
 
 
 class Commits(Protocol):
@@ -24,6 +29,8 @@ class Commits(Protocol):
         An end for a Cancelled message is skipped.
 
         Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
+        A store that does not answer may raise Unavailable after HOLD_S.
+
         After any exception, each accept is UNAVAILABLE, or IN_DOUBT if it may have been written. A later call that
         finds out sets the verdict of an accept that is still IN_DOUBT: ACCEPTED if other nodes or the customer have
         taken it up, otherwise it is undone and UNAVAILABLE.

@@ -4,6 +4,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from heliograph.app.ports import HOLD_S
+
 
 class Db(Protocol):
     """A connection, or a fake of it. A row is a sequence that knows its columns' names."""
@@ -49,9 +51,9 @@ class DatabaseLimits:
     idle: float = 2.0
     """PostgreSQL's idle_in_transaction_session_timeout, after which the locks of a node that vanished during a
     transaction are free. Less than `lock`, so that a transaction that waits for them gets them."""
-    commit: float = 3.0
-    """Time for a commit with requests, which wait for it. A commit without requests has the other limits alone: after
-    an outage it may be large."""
+    commit: float = HOLD_S
+    """Time for a commit with requests, which wait no longer. A commit without requests has the other limits alone:
+    after an outage it may be large."""
     resolve: float = 4.0
     """Time to find out, after a connection was lost during COMMIT, whether the commit was done."""
 
