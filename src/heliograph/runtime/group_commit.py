@@ -8,8 +8,8 @@
 1. All callers add to the `Facts` being gathered. Nobody waits with a task or a future.
 2. A commit starts after the interval (`commit_interval`), or at once if all expected facts are there.
 3. Facts that arise meanwhile gather for the next commit.
-4. If a commit fails, its requests get 503, and all its other facts go into the next commit. Requests that may have been
-   written are *in doubt*: they wait until a later commit finds out.
+4. If a commit fails, its facts go into the next commit. Its requests do so only if the store is away for a moment;
+   else they get 503. Requests that may have been written are *in doubt*: they wait until a later commit finds out.
 5. If no commit succeeds for HOLD_S, the store is *away*: all waiting requests get 503, and so does each new request at
    once, until a commit succeeds. Requests in doubt get 504: a 503 says that nothing was charged.
 6. If the store rejects a value, the commit is bisected (`app.commit.isolate`).
@@ -23,7 +23,7 @@ from typing import Final
 
 from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
-from heliograph.app.ports import HOLD_S, Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
+from heliograph.app.ports import HOLD_S, Away, Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
@@ -43,11 +43,15 @@ SPILL_S = 1.0
 RETRY_S = (0.05, 1.0)
 """Seconds before a failed commit is tried again: the first pause, and the longest."""
 
+HELD_RETRY_S = 0.25
+"""Seconds. The longest pause while requests wait: a longer one would be a part of the outage that customers see."""
+
 Then = Callable[[Accept], None]
 
 # Each access to a member of an enum costs a lookup.
 _ACCEPTED: Final = Verdict.ACCEPTED
 _IN_DOUBT: Final = Verdict.IN_DOUBT
+_UNAVAILABLE: Final = Verdict.UNAVAILABLE
 
 REFUSED_LINES = 60
 """Log lines a minute about facts that the store rejected. Further facts are only counted; the next line has their
@@ -96,9 +100,9 @@ class RefusedFacts:
 class GroupCommit:
     """Records all facts, with a single commit at a time. Implements the ports `Gathering` and `Intake`.
 
-    If a commit fails, its requests are refused as unavailable, or in doubt, and all other facts stay for the next
-    attempt: a full disk never loses an operator's answer or a callback's result. If the store rejects a fact, only that
-    fact is left out (`app.commit.isolate`).
+    If a commit fails, all its facts but requests stay for the next attempt: a full disk never loses an operator's
+    answer or a callback's result. If the store is away, requests stay, too, for HOLD_S. If the store rejects a fact,
+    only that fact is left out (`app.commit.isolate`).
     """
 
     def __init__(
@@ -277,7 +281,7 @@ class GroupCommit:
                 if isinstance(problem, Fenced):
                     raise
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, RETRY_S[1])
+                pause = min(2 * pause, HELD_RETRY_S if self._thens else RETRY_S[1])
                 self.wake()
                 continue
             if not self.healthy:
@@ -415,11 +419,20 @@ class GroupCommit:
         if self._in_doubt:
             earlier, self._in_doubt = self._in_doubt, []
             self._found += [accept for accept, _ in earlier if accept.verdict is _ACCEPTED]
-            thens = earlier + thens
+            thens = (earlier if self.away else self._try_again(earlier)) + thens
         if not self.away and any(accept.verdict is _IN_DOUBT for accept, _ in thens):
             self._in_doubt = [each for each in thens if each[0].verdict is _IN_DOUBT]
             thens = [each for each in thens if each[0].verdict is not _IN_DOUBT]
         self._reply(thens)
+
+    def _try_again(self, thens: list[tuple[Accept, Then]]) -> list[tuple[Accept, Then]]:
+        """Puts requests that are not in the store in front of the waiting ones. Returns the others."""
+        again = [each for each in thens if each[0].verdict is _UNAVAILABLE]
+        if again:
+            self.facts.accepts[:0] = [accept for accept, _ in again]
+            self._thens[:0] = again
+            self.wake()
+        return [each for each in thens if each[0].verdict is not _UNAVAILABLE]
 
     def _reply(self, thens: list[tuple[Accept, Then]]) -> None:
         for accept, then in thens:
@@ -450,8 +463,11 @@ class GroupCommit:
             ended = {done.key for done in facts.callbacks}
             facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in ended]
         self.facts = facts
+        is_over = self._clock.monotonic() - self._troubled >= HOLD_S
+        if isinstance(problem, Away) and not is_over and not self.away:
+            thens = self._try_again(thens)
         self._answer(thens)
-        if self._clock.monotonic() - self._troubled >= HOLD_S:
+        if is_over:
             self.give_up_store()
 
     def _show(self, facts: Facts, seconds: float) -> None:

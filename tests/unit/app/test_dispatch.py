@@ -396,6 +396,26 @@ async def test_overflow_ends_when_the_queue_is_empty_not_while_its_rows_are_on_t
     assert not desk.dispatcher.wants_rows
 
 
+def test_a_request_that_is_tried_again_keeps_the_order_of_its_messages(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first commit failed: its second message was to go to the rows, and still comes after the first one."""
+    monkeypatch.setattr(lane, "FAST_MESSAGES", 1)
+    one, other = desk.message(), desk.message()
+    accepts = [accept_of(one), accept_of(other)]
+    facts = Facts(accepts=accepts)
+    desk.dispatcher.prepare(facts, START)
+    assert [one.queued, other.queued] == [False, True]
+    desk.dispatcher.refused()
+    assert [one.queued, other.queued] == [False, False]
+    monkeypatch.setattr(lane, "FAST_MESSAGES", 9)
+    desk.dispatcher.prepare(facts, START)
+    for accept in accepts:
+        accept.verdict = Verdict.ACCEPTED
+    desk.dispatcher.committed()
+    assert [one.queued, other.queued] == [True, True], "rows of the account may be on their way"
+
+
 async def test_a_claimed_message_that_was_answered_already_leaves_the_queue(desk: Desk) -> None:
     one = desk.message()
     await desk.dispatcher.claims.refill(

@@ -19,7 +19,7 @@ from heliograph.app.facts import (
     InboundMessage,
     Verdict,
 )
-from heliograph.app.ports import HOLD_S, Fenced, StoreRejected, Unavailable
+from heliograph.app.ports import HOLD_S, Away, Fenced, StoreRejected, Unavailable
 from heliograph.domain.message.ids import to_hex
 from heliograph.runtime import group_commit
 from heliograph.runtime.commit_interval import BUSY_FACTS_PER_S, INTERVAL_S, PROBE_INTERVALS, REST_S
@@ -40,6 +40,7 @@ class SlowStore(MemoryStore):
         super().__init__()
         self.written: list[Facts] = []
         self.failures = 0
+        self.problem = Unavailable("the disk is full")
         self.loses_answers = False
         """It writes what it is told, and nobody learns of it: the requests are in doubt."""
         self.doubtful: list[Accept] = []
@@ -58,7 +59,7 @@ class SlowStore(MemoryStore):
             self.under_way -= 1
         if self.failures:
             self.failures -= 1
-            raise Unavailable("the disk is full")
+            raise self.problem
         for accept in self.doubtful:
             if accept.verdict is Verdict.IN_DOUBT:
                 accept.verdict = Verdict.ACCEPTED if self.stay else Verdict.UNAVAILABLE
@@ -399,7 +400,7 @@ def test_a_store_that_fails_without_facts_is_asked_until_it_works() -> None:
 
 @pytest.mark.parametrize("stay", [True, False])
 def test_a_request_in_doubt_waits_for_its_outcome(*, stay: bool) -> None:
-    """It is never told a 503 that may prove wrong."""
+    """It is never told a 503 that may prove wrong. If it was undone, it goes into the next commit."""
 
     async def story(rig: Rig) -> None:
         rig.store.loses_answers, rig.store.stay = True, stay
@@ -411,10 +412,54 @@ def test_a_request_in_doubt_waits_for_its_outcome(*, stay: bool) -> None:
         assert rig.log == ["prepare", "refused"]
         assert not is_away(rig)
         await rig.gatherer.flushed()
-        verdict = Verdict.ACCEPTED if stay else Verdict.UNAVAILABLE
-        assert doubtful.verdict is verdict
-        assert rig.log.count(verdict.name) == 1
-        assert [facts.accepts for facts in shown] == [[doubtful]] * stay, "it is counted with the others"
+        assert doubtful.verdict is Verdict.ACCEPTED
+        assert rig.log.count("ACCEPTED") == 1
+        assert "UNAVAILABLE" not in rig.log
+        assert [facts.accepts for facts in shown] == [[doubtful]], "it is counted with the others"
+        assert len(rig.store.written) == (1 if stay else 2), "what was undone is written anew"
+
+    scenario(story)
+
+
+def test_requests_are_tried_again_while_the_store_is_away_for_a_moment() -> None:
+    """As in a switchover, in which servers refuse connections. The customer sees nothing of it."""
+
+    async def story(rig: Rig) -> None:
+        rig.store.problem = Away("none of the servers takes writes")
+        rig.store.failures = 1_000
+        rig.attempt(1)
+        first, batch = rig.send(), rig.send(3)
+        key = 0
+        for _ in range(9):
+            await asyncio.sleep((HOLD_S - 0.5) / 9)
+            assert first.verdict is Verdict.UNAVAILABLE, "it has its answer with its verdict"
+            assert key < first.key < batch.key, "each try has its own keys"
+            key = first.key
+        rig.send()
+        rig.store.failures = 0
+        await asyncio.sleep(group_commit.HELD_RETRY_S + 2 * COMMIT_S)
+        assert [each for each in rig.log if each not in ("prepare", "refused")] == ["ACCEPTED"] * 3 + ["committed"]
+        assert rig.attempts == [[1]]
+        (facts,) = rig.store.written
+        assert [len(accept.messages) for accept in facts.accepts] == [1, 3, 1], "in their order"
+        assert rig.gatherer._waiting == 0
+
+    scenario(story)
+
+
+def test_requests_that_are_tried_again_have_their_answer_when_the_hold_is_over() -> None:
+    async def story(rig: Rig) -> None:
+        rig.store.problem = Away("none of the servers takes writes")
+        rig.store.failures = 1_000
+        rig.send(), rig.send()
+        await asyncio.sleep(HOLD_S - 0.3)
+        assert set(rig.log) == {"prepare", "refused"}
+        await asyncio.sleep(0.6)
+        assert rig.log.count("UNAVAILABLE") == 2
+        assert is_away(rig)
+        rig.store.failures = 0
+        await rig.gatherer.flushed()
+        assert rig.store.written == [Facts()]
 
     scenario(story)
 

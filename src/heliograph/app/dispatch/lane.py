@@ -76,9 +76,9 @@ class Lane:
     """Keeps the waiting messages of a connector, and decides which message goes next. Times are monotonic seconds."""
 
     __slots__ = (
-        "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_turn", "ahead", "closed",
-        "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "kept_below", "mark", "more",
-        "next_return", "oldest_row", "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
+        "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_spilled", "_turn",
+        "ahead", "closed", "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "kept_below", "mark",
+        "more", "next_return", "oldest_row", "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
     )  # fmt: skip
 
     window: LaneWindow
@@ -123,6 +123,8 @@ class Lane:
     """Whether a commit is under way, so that messages which it accepts must not change any more."""
     _returned: list[LaneItem]
     """Messages that were in memory, and that the next commit gives rows."""
+    _spilled: list[Message]
+    """New messages that the next commit, or the commit under way, gives rows."""
     _overtaking: bool
     """True if a part of the commit under way was overtaken by a part that must be sent again."""
     _disordered: bool
@@ -144,7 +146,7 @@ class Lane:
         self.ahead = 0
         self.holders, self.per_account = [], {}
         self.cutter = PartCutter()
-        self._behind, self._returned = [], []
+        self._behind, self._returned, self._spilled = [], [], []
         self._begun = self._overtaking = self._disordered = self._turn = self._lacks_references = False
 
     def __len__(self) -> int:
@@ -187,7 +189,7 @@ class Lane:
             queues.admit(queue, item)
             self._behind.append(item)
             return
-        message.queued = True
+        self._spill(message)
         self.overflowing = not self.closed
         self.expect_row(account)
 
@@ -200,7 +202,7 @@ class Lane:
             if item.accept is None or self._begun:
                 self._returned.append(item)
             else:
-                item.message.queued = True
+                self._spill(item.message)
                 self._behind.remove(item)
 
     def resume(self, item: LaneItem) -> None:
@@ -298,6 +300,7 @@ class Lane:
         messages stay, refused messages leave."""
         self.window.committed(self._is_accepted)
         self._settle()
+        self._spilled.clear()
         self.queues.committed()
         if self.window.capacity == 0 or self._overtaking:
             self._overtaking = False
@@ -310,6 +313,9 @@ class Lane:
         """Applies a failed commit: messages that it would have accepted leave, all others wait for the next commit."""
         self.window.refused(self._is_accepted)
         self._settle()
+        for message in self._spilled:
+            message.queued = False  # its request may be tried again
+        self._spilled.clear()
         self.queues.refused()
         self.overflowing = False
 
@@ -382,6 +388,11 @@ class Lane:
                 del self.per_account[message.account]
 
     # --- inside
+
+    def _spill(self, message: Message) -> None:
+        """Has the next commit write a new message to the queue's rows."""
+        message.queued = True
+        self._spilled.append(message)
 
     def _count(self, item: LaneItem) -> None:
         account = item.message.account
