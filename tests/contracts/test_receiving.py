@@ -13,7 +13,7 @@ from heliograph.app.facts import (
     PartReceipt,
     Submission,
 )
-from heliograph.app.ports import Store, Unreported
+from heliograph.app.ports import EndedPart, Store, Unreported
 from heliograph.domain.message.operator_id import MAX_CHARS
 from heliograph.domain.message.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener, history_of, on_every_driver
@@ -216,6 +216,32 @@ async def test_what_has_ended_is_not_asked_for(store: Store, given: Given, accou
     found, beyond = await store.receipts.unreported(given.now + 1, 0, 2)
     assert [each.operator_id for each in found] == ["b"]
     assert beyond == second.key, "both were looked at"
+
+
+async def test_ended_parts_are_found_by_the_operators_id(store: Store, given: Given, account: Account) -> None:
+    before, single = await awaited(given, account, "a"), await awaited(given, account, "b")
+    given.now += HOUR
+    whole, open_ = await awaited(given, account, "c", "d"), await awaited(given, account, "e")
+    other = await awaited(given, account, "f")
+    await store.commits.record(
+        Facts(
+            parts=[PartReceipt(whole.account, whole.key, 0, Delivery.UNDELIV, "011", given.now)],
+            finals=[
+                MessageEnd(each.account, each.key, Delivery.DELIVRD, "000", given.now, owed=False)
+                for each in (before, single, other)
+            ],
+        )
+    )
+    ids = ["a", "b", "c", "d", "e", "unknown"]
+    assert await store.receipts.ended(1, ids, START, given.now + 1) == [
+        EndedPart("a", before.destination, Delivery.DELIVRD),
+        EndedPart("b", single.destination, Delivery.DELIVRD),
+        EndedPart("c", whole.destination, Delivery.UNDELIV),
+    ]
+    assert [each.operator_id for each in await store.receipts.ended(1, ids, given.now, given.now + 1)] == ["c"]
+    assert [each.operator_id for each in await store.receipts.ended(1, ids, START, given.now)] == ["a", "b"]
+    assert await store.receipts.ended(2, ids, START, given.now + 1) == []
+    assert (await store.receipts.outstanding(open_.key)) is not None
 
 
 async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> None:

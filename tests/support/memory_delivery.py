@@ -30,7 +30,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
 from heliograph.app.notice import Notice
-from heliograph.app.ports import BatchSlice, ListQuery, NotScheduled, StoreRejected, Unreported
+from heliograph.app.ports import BatchSlice, EndedPart, ListQuery, NotScheduled, StoreRejected, Unreported
 from heliograph.app.records import (
     CallbackView,
     Feedback,
@@ -463,6 +463,17 @@ class MemoryReceipts(MemoryReading):
         before, _, corrects = rows.feedback.get(key, (False, 0, False))
         rows.feedback[key] = delivered, now, contradicts
         return Feedback(message, True, before if corrects else None, delivered if contradicts else None)
+
+    async def ended(self, connector: int, operator_ids: Sequence[str], since: int, before: int) -> list[EndedPart]:
+        rows = self._open()
+        ended = []
+        for (key, segment), each in sorted(rows.sent.items()):
+            part, final = rows.parts.get((key, segment)), rows.finals.get(key)
+            state = part.state if part is not None else final.state if final is not None else None
+            is_among = each.connector == connector and each.status == 0 and each.operator_id in operator_ids
+            if is_among and state is not None and first_key_at(since) <= key < first_key_at(before):
+                ended.append(EndedPart(each.operator_id, rows.messages[key].destination, state))
+        return ended
 
     async def orphans(self, limit: int) -> list[EarlyReceipt]:
         return self._open().early[::-1][:limit]

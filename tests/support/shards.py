@@ -16,7 +16,7 @@ from heliograph.app.configuration import Account, ApiKey, Changes, Price
 from heliograph.app.facts import Facts, Outstanding, Queued
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
-from heliograph.app.ports import Store, StoreRejected, Unavailable, Unreported
+from heliograph.app.ports import EndedPart, Store, StoreRejected, Unavailable, Unreported
 
 Found = TypeVar("Found")
 
@@ -182,6 +182,11 @@ class Shards:
     async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         found = await self._all(lambda store: store.receipts.find(connector, operator_ids))
         return sorted(found, key=lambda each: each.message.key)
+
+    async def receipts_ended(
+        self, connector: int, operator_ids: Sequence[str], since: int, before: int
+    ) -> list[EndedPart]:
+        return await self._all(lambda store: store.receipts.ended(connector, operator_ids, since, before))
 
     async def receipts_outstanding(self, key: int) -> Outstanding | None:
         found = await self._each(lambda store: store.receipts.outstanding(key))

@@ -201,11 +201,7 @@ class Housekeeping:
     async def _keep_rows(self, now: int) -> None:
         store = self._environment.store
         oldest = now - int((self._limits.validity + self._limits.receipt_grace) * HOUR_MS)
-        expired = now - int(self._limits.receipt_grace * HOUR_MS)
-        if self._due("overdue", OVERDUE_ROUNDS) and not await self._parts.lookup.give_up(expired, BATCH):
-            self._unfinished.discard("overdue")
-        if self._due("forget", OVERDUE_ROUNDS):
-            self._repeat("forget", await store.receipts.forget(now - self._at_most(ORPHAN_DAYS), ORPHANS, BATCH))
+        await self._keep_receipts(now)
         if self._due("refusals", OVERDUE_ROUNDS):
             refused = store.refused_requests
             self._repeat("refusals", await refused.forget(now - self._at_most(REFUSED_DAYS), BATCH))
@@ -224,6 +220,16 @@ class Housekeeping:
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):
                     self._unfinished.discard("gathered")
                     break
+
+    async def _keep_receipts(self, now: int) -> None:
+        receipts, lookup = self._environment.store.receipts, self._parts.lookup
+        expired = now - int(self._limits.receipt_grace * HOUR_MS)
+        if self._due("overdue", OVERDUE_ROUNDS) and not await lookup.give_up(expired, BATCH):
+            self._unfinished.discard("overdue")
+        if self._due("forget", OVERDUE_ROUNDS):
+            self._repeat("forget", await receipts.forget(now - self._at_most(ORPHAN_DAYS), ORPHANS, BATCH))
+        if self._round % OVERDUE_ROUNDS == 2:
+            await lookup.drop_repeats(await receipts.orphans(BATCH))
 
     async def _keep_tables(self, now: int) -> None:
         if self._round % OVERDUE_ROUNDS == 1:

@@ -64,6 +64,7 @@ async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pendi
         (STATEMENTS["awaited"].text, "awaiting_pkey"),
         (STATEMENTS["overdue"].text, "awaiting_key"),
         (STATEMENTS["unreported"].text, "awaiting_key"),
+        (STATEMENTS["ended_parts"].text, "sent_pkey"),
     ],
 )
 async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str) -> None:

@@ -96,6 +96,9 @@ def test_receipts_are_found_by_the_operators_id(db: sqlite3.Connection) -> None:
         assert "SEARCH awaiting USING COVERING INDEX awaiting_key (key>? AND key<?)" in text
         assert "TEMP B-TREE" not in text
     assert "SCAN a" not in text
+    text = plan_of(db, "ended_parts")
+    assert "SEARCH s USING PRIMARY KEY (key>? AND key<?)" in text
+    assert "TEMP B-TREE" not in text
 
 
 @pytest.mark.parametrize("query", ["unsent", "unanswered", "untold"])

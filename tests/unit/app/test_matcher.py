@@ -8,7 +8,7 @@ import pytest
 
 from heliograph.app.facts import Awaiting, EarlyReceipt, Facts, Message, MessageEnd, Outstanding, PartReceipt
 from heliograph.app.marks import AWAITING, GATHERED
-from heliograph.app.ports import Leases, Report, Unavailable
+from heliograph.app.ports import EndedPart, Leases, Report, Unavailable
 from heliograph.app.receipts import awaiting, early, lookup
 from heliograph.app.receipts.awaiting import KEEP_MS
 from heliograph.app.receipts.lookup import UNMARKED_MS, FoundRows, ReceiptLookup
@@ -33,6 +33,9 @@ class ScriptedStore(MemoryStore):
         self.asked: list[list[str]] = []
         self.beyond: list[int] = []
         self.meanwhile: Callable[[], object] = lambda: None
+        self.ended_parts: list[EndedPart] = []
+        self.searches: list[tuple[int, int, int]] = []
+        """Searches for ended parts: the connector, and the times."""
 
     async def receipts_find(self, connector: int, operator_ids: Sequence[str]) -> list[Outstanding]:
         self.asked.append(list(operator_ids))
@@ -41,6 +44,12 @@ class ScriptedStore(MemoryStore):
         found = self.found
         self.meanwhile()
         return found
+
+    async def receipts_ended(
+        self, connector: int, operator_ids: Sequence[str], since: int, before: int
+    ) -> list[EndedPart]:
+        self.searches.append((connector, since, before))
+        return self.ended_parts
 
     async def receipts_overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
         self.beyond.append(beyond)
@@ -1081,6 +1090,43 @@ async def test_the_fuller_the_rows_the_shorter_the_span_that_is_looked_at(shared
     lengths = [end - start for start, end in leases.spans]
     assert lengths[:3] == [3_600_000, 1_800_000, 900_000]
     assert min(lengths[:-1]) == 1_000
+
+
+async def test_a_repeat_of_a_receipt_that_another_node_kept_is_no_unmatched_one(shared: Desk) -> None:
+    """The answer to the first one was lost with the store, and the operator sent it again over another link."""
+    searches = shared.store.searches
+    for name in ("a", "b", "c", "d"):
+        shared.report(name, to="4917012345678")
+    await shared.lookup.look_up()
+    early = shared.commit().early
+    assert len(early) == 4
+    shared.store.ended_parts = [
+        EndedPart("a", "4917012345678", Delivery.DELIVRD),
+        EndedPart("b", "4917012345678", Delivery.UNDELIV),  # in another state
+        EndedPart("c", "4917099999999", Delivery.DELIVRD),  # to another phone
+    ]
+    await shared.lookup.drop_repeats(early)
+    assert searches == [], "a message may still be on its way"
+    shared.clock.pass_ms(lookup.FRESH_EARLY_MS)
+    await shared.lookup.drop_repeats(early)
+    assert shared.commit().early_matched == [(1, "a")]
+    assert shared.matcher.ids.repeated == 1
+    assert {each.operator_id for each in shared.matcher.early.all()} == {"b", "c", "d"}
+    for _ in range(3):
+        shared.clock.pass_ms(lookup.REPEATS_MS[1])
+        await shared.lookup.drop_repeats(early[1:])
+    assert len(searches) == 1, "each is searched for once"
+    (found,) = searches
+    at = early[0].at
+    assert found == (1, at - lookup.REPEATED_MS, at + 1)
+
+
+async def test_receipts_of_strangers_are_searched_for_ever_more_seldom(shared: Desk) -> None:
+    for _ in range(60):
+        shared.clock.pass_ms(lookup.REPEATS_MS[0])
+        stranger = EarlyReceipt(1, "x", "", Delivery.DELIVRD, "000", shared.clock.now() - lookup.FRESH_EARLY_MS)
+        await shared.lookup.drop_repeats([stranger])
+    assert len(shared.store.searches) == 8
 
 
 async def test_early_receipts_of_a_node_that_is_gone_are_found_too_and_old_ones_leave_memory(shared: Desk) -> None:

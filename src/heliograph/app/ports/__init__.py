@@ -19,7 +19,7 @@ from heliograph.app.ports.carrier import (
 )
 from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
-from heliograph.app.ports.delivery import HOLD_S, Commits, Notices, Queue, Receipts, Unreported
+from heliograph.app.ports.delivery import HOLD_S, Commits, EndedPart, Notices, Queue, Receipts, Unreported
 from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
@@ -64,6 +64,7 @@ __all__ = [
     "Customers",
     "DecidingKeys",
     "Deferred",
+    "EndedPart",
     "FactorKind",
     "Factors",
     "Fenced",

@@ -8,6 +8,7 @@ from heliograph.app.facts import EarlyReceipt, Facts, Outstanding, Queued, Untri
 from heliograph.app.marks import Recovery
 from heliograph.app.notice import Notice
 from heliograph.app.records import CallbackView, Feedback
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
 
 HOLD_S: Final = 5.0
@@ -92,6 +93,15 @@ class Unreported:
     destination: str
 
 
+@dataclass(frozen=True, slots=True)
+class EndedPart:
+    """A part that an operator took as `operator_id`, and that has ended in `state` by its receipt."""
+
+    operator_id: str
+    destination: str
+    state: Delivery
+
+
 class Receipts(Protocol):
     """Messages that await a receipt, and receipts that await a message."""
 
@@ -114,6 +124,10 @@ class Receipts(Protocol):
 
         Returns their parts without a receipt, by key, and the key to continue from: None after the last message.
         """
+
+    async def ended(self, connector: int, operator_ids: Sequence[str], since: int, before: int) -> list[EndedPart]:
+        """Returns the ended parts with these ids, of messages accepted from `since` until `before` (ms). Reads all
+        parts of that time, because the ids of ended parts have no index."""
 
     async def confirm(self, account: int, key: int, tail: int, delivered: bool, now: int) -> Feedback | None:
         """Keeps whether the customer says that a message was delivered, in place of an earlier word. Returns None if

@@ -8,6 +8,7 @@ from heliograph.app.marks import GATHERED
 from heliograph.app.ports import Clock, Gathering, Leases, Report, Unavailable
 from heliograph.app.receipts.early import report_of
 from heliograph.app.receipts.matcher import MissedReceipt, ReceiptMatcher
+from heliograph.app.receipts.operator_ids import names_one_of
 from heliograph.app.receipts.readings import ending, find_candidate, ids_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery, is_final
 
@@ -39,6 +40,15 @@ LATE_ENDS_MS = 600_000
 
 UNMARKED_MS = 5_000
 """Milliseconds for which an unmarked receipt waits for a message of ours. Then it counts as a phone's message."""
+
+
+REPEATED_MS = 600_000
+"""Milliseconds from the acceptance of a message, for which a repeated receipt for it is recognised by the rows. Each
+search reads all parts of that time: at 1,000 parts a second 600,000 rows, which takes about a second."""
+
+REPEATS_MS = (30_000, 300_000)
+"""Milliseconds between two searches for repeats: the shortest pause and the longest. A search that finds none doubles
+the pause: receipts of another system may come all day."""
 
 
 class FoundRows:
@@ -86,6 +96,11 @@ class ReceiptLookup:
         self._unended: list[int] = []
         """The messages that `find_gathered` found last."""
         self._retried_at = 0
+        self._repeats_at = 0
+        """The time (ms) of the last search for repeats."""
+        self._repeats_pause = REPEATS_MS[0]
+        self._repeats_beyond = 0
+        """The time (ms) of the youngest receipt that has been searched for."""
 
     async def look_up(self) -> None:
         """Searches the rows for the messages of missed receipts; keeps the others as early receipts.
@@ -201,6 +216,40 @@ class ReceiptLookup:
                     if self._match(connector, report, rows) or self._match(connector, report, rows, last_resort=True):
                         self._matcher.early.matched(connector, each.operator_id)
                         self._gathering.wake()
+
+    async def drop_repeats(self, early: Iterable[EarlyReceipt]) -> None:
+        """Discards early receipts of parts that have ended in the same state: a repeat, because the answer to the first
+        receipt was lost. Another node has kept that one, or an earlier run. Raises Unavailable.
+
+        A receipt is searched for once, and not before FRESH_EARLY_MS: a message that is on its way is no repeat's.
+        """
+        now = self._clock.now()
+        if 0 <= now - self._repeats_at < self._repeats_pause:
+            return
+        by_connector: dict[int, list[EarlyReceipt]] = {}
+        for each in early:
+            if (
+                self._repeats_beyond < each.at
+                and FRESH_EARLY_MS <= now - each.at < REPEATED_MS
+                and is_final(each.state)
+            ):
+                by_connector.setdefault(each.connector, []).append(each)
+        found = False
+        for connector, receipts in by_connector.items():
+            ids = {form for each in receipts for form in ids_of(report_of(each, now))}
+            since = min(each.at for each in receipts) - REPEATED_MS
+            ended = await self._receipts.ended(connector, sorted(ids), since, max(each.at for each in receipts) + 1)
+            parts = {(part.operator_id, part.state): part.destination for part in ended}
+            for each in receipts:
+                of_state = {name: number for (name, state), number in parts.items() if state is each.state}
+                if of_state and names_one_of(report_of(each, now), of_state):
+                    self._matcher.repeated(each)
+                    found = True
+        if by_connector:
+            self._repeats_at = now
+            self._repeats_beyond = max(each.at for receipts in by_connector.values() for each in receipts)
+            shortest, longest = REPEATS_MS
+            self._repeats_pause = shortest if found else min(2 * self._repeats_pause, longest)
 
     async def find_gathered(self, leases: Leases, oldest: int) -> bool:
         """Ends messages that are still open although all of their parts have ended: the node of the last receipt died

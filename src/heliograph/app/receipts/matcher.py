@@ -275,6 +275,12 @@ class ReceiptMatcher:
             self.ids.repeated += 1
             self._gathering.wake()
 
+    def repeated(self, early: EarlyReceipt) -> None:
+        """Removes an early receipt, in memory or not, that repeats the receipt of an ended part."""
+        self.early.matched(early.connector, early.operator_id)
+        self.ids.repeated += 1
+        self._gathering.wake()
+
     def keep(self, acknowledge: Acknowledge) -> None:
         """Has a receipt acknowledged when the facts being gathered, which hold it, are durable."""
         self._acknowledge_next.append(acknowledge)

@@ -1,5 +1,6 @@
 """Operators' ids that await no receipt: ids of finished parts, and aliases of parts that were sent twice."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +13,16 @@ seconds; 10,000 ids are ten seconds at 1,000 messages a second."""
 
 ALIASES: Final = 10_000
 """Aliases that are remembered, the latest ones. They arise only where parts were sent twice."""
+
+
+def names_one_of(report: Report, finished: Mapping[str, str], *, last_resort: bool = False) -> bool:
+    """Whether a reading of the receipt is for one of these parts: their destinations by the operator's id.
+    `last_resort`: see `readings`."""
+    for reading in readings(report, last_resort=last_resort):
+        destination = finished.get(reading.operator_id)
+        if destination is not None and agrees(reading.number, destination):
+            return True
+    return False
 
 
 class OperatorIds:
@@ -42,14 +53,10 @@ class OperatorIds:
     def is_repeat(self, connector: int, report: Report) -> bool:
         """Whether the receipt is for a part in its final state; if so, counts it."""
         finished = self._finished.get(connector)
-        if not finished:
+        if not finished or not names_one_of(report, finished, last_resort=True):
             return False
-        for reading in readings(report, last_resort=True):
-            destination = finished.get(reading.operator_id)
-            if destination is not None and agrees(reading.number, destination):
-                self.repeated += 1
-                return True
-        return False
+        self.repeated += 1
+        return True
 
     def add_alias(self, connector: int, operator_id: str, other: str, destination: str) -> None:
         """Remembers `operator_id` as an alias of `other`, the first id of the same part."""

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.rows import MESSAGE_WIDTH, message_of, messages_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, read, write
 from heliograph.app.facts import EarlyReceipt, Outstanding
-from heliograph.app.ports import Unreported
+from heliograph.app.ports import EndedPart, Unreported
 from heliograph.app.records import Feedback
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
@@ -45,6 +45,16 @@ class StoredReceipts(Operations):
             for (key, connector, operator_id, sender, destination), at in sorted(taken.items())
         ]
         return found, max(keys) if len(keys) == limit else None
+
+    @browse
+    def ended(self, connector: int, operator_ids: Sequence[str], since: int, before: int) -> Steps[list[EndedPart]]:
+        rows = yield Q.ended_parts(
+            connector=connector,
+            operator_ids=list(operator_ids),
+            since=first_key_at(since),
+            before=first_key_at(before),
+        )
+        return [EndedPart(operator_id, destination, Delivery(state)) for operator_id, destination, state in rows]
 
     @write
     def confirm(self, account: int, key: int, tail: int, delivered: bool, now: int) -> Steps[Feedback | None]:

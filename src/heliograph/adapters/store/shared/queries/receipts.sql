@@ -14,6 +14,16 @@ JOIN awaiting AS a ON a.key = k.key
 JOIN sent AS s ON s.key = a.key AND s.segment = a.segment
 JOIN message AS m ON m.key = a.key;
 
+-- ended_parts: The parts of some messages, by key, that operators took under these ids, with their ends.
+SELECT s.operator_id, m.destination, coalesce(p.state, f.state)
+FROM sent AS s
+JOIN message AS m ON m.key = s.key
+LEFT JOIN part_receipt AS p ON p.key = s.key AND p.segment = s.segment
+LEFT JOIN final AS f ON f.key = s.key
+WHERE s.key >= :since AND s.key < :before AND s.connector = :connector AND s.status = 0
+    AND s.operator_id {among(operator_ids)} AND coalesce(p.state, f.state) IS NOT NULL
+ORDER BY s.key, s.segment;
+
 -- part_states: The receipts of parts of some messages.
 SELECT key, segment, state, err FROM part_receipt WHERE key {among(keys)} ORDER BY key, segment;
 
