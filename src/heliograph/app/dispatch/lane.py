@@ -77,8 +77,9 @@ class Lane:
 
     __slots__ = (
         "_begun", "_behind", "_disordered", "_lacks_references", "_overtaking", "_returned", "_spilled", "_turn",
-        "ahead", "closed", "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "kept_below", "mark",
-        "more", "next_return", "oldest_row", "overflowing", "per_account", "policy", "queues", "tlvs_of", "window",
+        "ahead", "closed", "connector", "cutter", "fast", "filling", "front", "holders", "incoming", "kept_below",
+        "mark", "more", "next_return", "oldest_row", "overflowing", "per_account", "policy", "queues", "tlvs_of",
+        "window",
     )  # fmt: skip
 
     window: LaneWindow

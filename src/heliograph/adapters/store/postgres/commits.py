@@ -9,7 +9,10 @@ from heliograph.adapters.store.shared.recovery import recovery
 from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.app.facts import Accept, Facts
 from heliograph.app.marks import Recovery
-from heliograph.app.ports import Fenced, Unavailable
+from heliograph.app.ports import Fenced, StoreRejected, Unavailable
+
+LEAST_S = 0.1
+"""Seconds that a commit with requests has in any case."""
 
 
 class PostgresCommits:
@@ -19,17 +22,28 @@ class PostgresCommits:
         self._runner = runner
         self.recorder = Recorder(database.servers)
         self._limit_s = database.servers.limits.commit
+        self._troubled: float | None = None
+        """Beginning of the first call since the last that worked, if any failed since."""
 
     async def record(self, facts: Facts) -> None:
-        if not facts.accepts:
-            await self.recorder.record(facts)
-            return
+        now = asyncio.get_running_loop().time()
+        troubled = now if self._troubled is None else self._troubled
+        # Requests of a call have waited since the first call that failed, and wait no longer than for a single call.
+        end = max(troubled + self._limit_s, now + LEAST_S) if facts.accepts else None
         try:
-            async with asyncio.timeout(self._limit_s):
+            async with asyncio.timeout_at(end):
                 replayed = await self.recorder.record(facts)
         except TimeoutError:
             # The next call finds out whether the commit was done, and undoes its requests.
+            self._troubled = troubled
             raise Unavailable("the database does not answer in time") from None
+        except Unavailable:
+            self._troubled = troubled
+            raise
+        except StoreRejected:  # the store answers
+            self._troubled = None
+            raise
+        self._troubled = None
         for accept in replayed:
             await self._replay(accept)
 
