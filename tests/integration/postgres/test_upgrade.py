@@ -2,8 +2,11 @@
 
 import asyncio
 import re
+import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from heliograph.adapters.store.shared.schema import Schema
 from heliograph.app.ports import Unavailable
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
+from tests.support.ports import free_port
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.schema_versions import later
@@ -67,12 +71,78 @@ def test_nodes_of_the_older_version_go_on(own_server: Server, tmp_path: Path) ->
     asyncio.run(_prove(own_server.url(), CREDITS - len(sent)))
 
 
+@pytest.mark.slow
+@pytest.mark.extended
+def test_two_nodes_go_to_the_next_version_and_not_back(own_server: Server, tmp_path: Path) -> None:
+    """The drill of docs/high-availability.md: one node after the other under load, and a try to go back in between."""
+    settings = {"HELIOGRAPH_DATABASE_URL": own_server.url()}
+    newer = settings | {"PYTHONPATH": str(_next_version(tmp_path))}
+    admin = Admin(tmp_path / "admin", settings)
+    account = admin.account("acme", str(CREDITS))
+    ports = {"one": free_port(), "two": free_port()}
+
+    def node(name: str, version: dict[str, str]) -> GatewayProcess:
+        return GatewayProcess(tmp_path / name, port=ports[name], settings=version, name=name)
+
+    with BackgroundSink() as sink, SimulatorProcess(tmp_path, magic=False, latency_ms=2) as simulator:
+        admin.operator(simulator.port, "operator", "", "--binds", "2")
+        urls = [f"http://127.0.0.1:{port}" for port in ports.values()]
+        with ExitStack() as nodes:
+            one, two = (nodes.enter_context(node(name, settings)) for name in ports)
+            load = nodes.enter_context(
+                Load(urls, "acme", account["api_key"], connections=4, dlr_url=sink.url(), pause=0.01)
+            )
+
+            def goes_on() -> None:
+                load.wait_for(len(load.accepted) + 200, COMMAND_S)
+
+            goes_on()
+            assert two.stop() == 0
+            two = nodes.enter_context(node("two", newer))  # it changes the schema
+            goes_on()
+            assert two.stop() == 0
+            back = Admin(tmp_path / "two", settings).run("serve", "--listen", f"127.0.0.1:{ports['two']}")
+            assert back.returncode == 1
+            assert f"version {shipped().version + 1} (made_up)" in back.stderr
+            assert "run the newer version, or restore a backup" in back.stderr
+            goes_on()  # on the node of the older version, which has not been stopped
+            two = nodes.enter_context(node("two", newer))
+            goes_on()
+            assert one.stop() == 0
+            one = nodes.enter_context(node("one", newer))
+            goes_on()
+            load.stop()
+            ids = set(load.accepted.values())
+            eventually(lambda: ids <= sink.ids(), f"receipts for {len(ids)} messages", COMMAND_S, pause=0.2)
+            assert [one.stop(), two.stop()] == [0, 0]
+        simulator.until_left()
+        sent = Counter(simulator.destinations())
+    assert {status for status, _ in load.refused} <= {503}
+    assert load.accepted.keys() <= sent.keys() <= load.accepted.keys() | set(load.unanswered)
+    assert sent.total() == len(sent), "none was sent twice"
+    asyncio.run(_prove(own_server.url(), CREDITS - len(sent), EXPANDING[:1], "made_up"))
+
+
+def _next_version(folder: Path) -> Path:
+    """Copies the program, with one more step of the schema. Returns the folder that the package is in."""
+    package = folder / "newer" / "heliograph"
+    shutil.copytree(Path(heliograph.__path__[0]), package, ignore=shutil.ignore_patterns("__pycache__"))
+    migrations = package / "adapters/store/postgres/migrations"
+    migrations.mkdir(exist_ok=True)
+    (migrations / f"{shipped().version + 1:04d}_made_up.sql").write_text(EXPANDING[0])
+    return package.parent
+
+
 async def _open_and_close(url: str, schema: Schema) -> None:
     await (await PostgresStore.open(url, schema=schema)).close()
 
 
-async def _prove(url: str, credits_left: int) -> None:
-    store = await PostgresStore.open(url, schema=later(shipped(), *EXPANDING))
+async def _prove(url: str, credits_left: int, steps: Sequence[str] = EXPANDING, name: str = "") -> None:
+    schema = later(shipped(), *steps)
+    if name:
+        *before, last = schema.migrations
+        schema = replace(schema, migrations=(*before, replace(last, name=name)))
+    store = await PostgresStore.open(url, schema=schema)
     assert await store.upkeep.audit() == []
     assert Decimal(await store.customers.balance(1)) == credits_left * CREDIT
     await store.close()
