@@ -1,13 +1,17 @@
-"""Rows of the large tables: those that may decide about a number decide as all rows do."""
+"""Rows of the large tables: those that may decide about a number decide as all rows do, and lists come in parts."""
 
+from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from heliograph.adapters.store.shared import lists
 from heliograph.app.configuration import Account, Connector, Missing, Plan, Price, Route
-from heliograph.app.ports import Store
+from heliograph.app.ports import CostQuery, PriceQuery, RouteQuery, Store
 from heliograph.app.routing.explain import deciding_keys, explain
+from heliograph.domain.money.costs import in_force as costs_in_force
+from heliograph.domain.money.pricing import in_force
 from heliograph.domain.numbers.sender_rules import ANY_KIND, REPLACE, SenderRule
 from tests.contracts.test_table_changes import NUMBERS, change
 from tests.support.use_case_fakes import PortedServer
@@ -66,3 +70,87 @@ async def test_rows_of_other_numbers_accounts_plans_and_senders_are_not_read(sto
     assert "49" in {each.prefix for each in rows.prices}
     assert len(rows.prices) <= 2, "one more proves that the plan has prices"
     assert {each.plan for each in rows.prices} == {"gold"}
+
+
+NEAR = ["", "1", "12", "121", "2", "9"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_lists_come_in_parts_and_in_order(store: Store, seed: int) -> None:
+    chance, lists = Random(seed), store.routing_lists
+    for name in ("a", "b", "c"):
+        await store.network.add_connector(Connector(0, name))
+    for step in range(50):
+        with suppress(Missing):
+            await change(store, chance, step)
+    tables = await store.network.tables()
+    assert await lists.routed_connectors() == {each.connector for each in tables.routes}
+    names = {each.plan for each in tables.prices} | {each.plan for each in tables.routes}
+    assert await lists.plan_names() == sorted(names - {""})
+    for near in NEAR:
+        for connector in (0, tables.connectors[0].id):
+            query = RouteQuery(near, connector)
+            routes = sorted(
+                (each for each in tables.routes if is_near(each.prefix, near) and connector in (0, each.connector)),
+                key=lambda each: (each.prefix, each.network, -each.priority, each.id),
+            )
+            found, after = [], None
+            while part := await lists.routes(replace(query, after=after, limit=2)):
+                found += part
+                after = (part[-1].prefix, part[-1].network, part[-1].priority, part[-1].id)
+            assert found == routes
+            assert await lists.count_routes(query) == len(routes)
+            assert await lists.routes(replace(query, first=3, limit=4)) == routes[3:7]
+        for plan in ("", "gold"):
+            for past in (False, True):
+                held = {(each.plan, each.prefix): each for each in in_force(tables.prices, 50)}
+                prices = [
+                    each
+                    for each in tables.prices
+                    if plan in ("", each.plan)
+                    and is_near(each.prefix, near)
+                    and (past or each.since >= getattr(held.get((each.plan, each.prefix)), "since", 0))
+                ]
+                shown, behind = [], None
+                asked = PriceQuery(50, plan, near, past)
+                while page := await lists.prices(replace(asked, after=behind, limit=3)):
+                    shown += page
+                    behind = (page[-1][0].plan, page[-1][0].prefix, page[-1][0].since)
+                assert shown == [(each, held.get((each.plan, each.prefix)) == each) for each in prices]
+                assert await lists.count_prices(asked) == len(prices)
+                assert await lists.prices(replace(asked, first=2, limit=3)) == shown[2:5]
+    for connector in (0, tables.connectors[0].id):
+        for past in (False, True):
+            kept = {
+                (each.connector, each.network, each.prefix): each.since for each in costs_in_force(tables.costs, 50)
+            }
+            costs = [
+                each
+                for each in tables.costs
+                if connector in (0, each.connector)
+                and (past or each.since >= kept.get((each.connector, each.network, each.prefix), 0))
+            ]
+            there, last = [], None
+            while some := await lists.costs(CostQuery(50, connector, past, last, 3)):
+                there += some
+                last = (some[-1].connector, some[-1].network, some[-1].prefix, some[-1].since)
+            assert there == costs
+    for mccmnc in (None, "26201"):
+        of = [each for each in tables.networks if mccmnc in (None, each.mccmnc)]
+        first = await lists.networks("", 2, mccmnc)
+        assert first + await lists.networks(first[-1].prefix if first else "", 99, mccmnc) == of
+
+
+async def test_routes_are_found_by_id_and_by_target(store: Store) -> None:
+    connector = (await store.network.add_connector(Connector(0, "a"))).id
+    added = [await store.network.add_route(Route(0, prefix, connector)) for prefix in ("", "49", "491")]
+    added.append(await store.network.add_route(Route(0, "", connector, network="26201")))
+    assert await store.routing_lists.route(added[1].id) == added[1]
+    assert await store.routing_lists.route(99) is None
+    found = await store.routing_lists.routes_to([("", "49"), ("26201", "")])
+    assert {each.id for each in found} >= {added[1].id, added[3].id}
+    assert added[2] not in found
+
+
+def is_near(prefix: str, wanted: str) -> bool:
+    return prefix.startswith(wanted) or wanted.startswith(prefix)

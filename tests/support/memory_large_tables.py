@@ -1,9 +1,12 @@
 """Rows of the large tables in the in-memory store."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from heliograph.app.ports.large_tables import DecidingKeys, LargeRows
-from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.app.configuration import Cost, MobileNetwork, Price, Route
+from heliograph.app.ports.large_tables import CostQuery, DecidingKeys, LargeRows, PriceQuery, RouteQuery
+from heliograph.domain.money import costs
+from heliograph.domain.money.pricing import DEFAULT_PLAN, in_force
 from tests.support.memory_rows import MemoryPart
 
 
@@ -39,3 +42,76 @@ class MemoryLargeTables(MemoryPart):
             each for each in rows.costs.values() if each.connector in connectors and fits(each.network, each.prefix)
         ]
         return LargeRows(networks, routes, prices, costs)
+
+
+class MemoryRoutingLists(MemoryPart):
+    """`app.ports.RoutingLists`."""
+
+    async def routes(self, query: RouteQuery) -> list[Route]:
+        found = [
+            (key, replace(each))
+            for each in self._open().routes.values()
+            if _is_near(each.prefix, query.near) and query.connector in (0, each.connector)
+            for key in [(each.prefix, each.network, -each.priority, each.id)]
+        ]
+        if query.after is not None:
+            prefix, network, priority, route = query.after
+            found = [each for each in found if each[0] > (prefix, network, -priority, route)]
+        return [route for _, route in sorted(found, key=lambda each: each[0])][query.first :][: query.limit]
+
+    async def count_routes(self, query: RouteQuery) -> int:
+        return len(await self.routes(replace(query, after=None, first=0, limit=1 << 60)))
+
+    async def route(self, route: int) -> Route | None:
+        found = self._open().routes.get(route)
+        return None if found is None else replace(found)
+
+    async def routes_to(self, targets: Sequence[tuple[str, str]]) -> list[Route]:
+        return [replace(each) for each in self._open().routes.values() if (each.network, each.prefix) in targets]
+
+    async def routed_connectors(self) -> set[int]:
+        return {each.connector for each in self._open().routes.values()}
+
+    async def prices(self, query: PriceQuery) -> list[tuple[Price, bool]]:
+        there = [replace(each) for _, each in sorted(self._open().prices.items())]
+        held = {(each.plan, each.prefix): each.since for each in in_force(there, query.now)}
+        found = [
+            (each, held.get((each.plan, each.prefix)) == each.since)
+            for each in there
+            if query.plan in ("", each.plan)
+            and _is_near(each.prefix, query.near)
+            and (query.past or each.since >= held.get((each.plan, each.prefix), 0))
+            and (query.after is None or (each.plan, each.prefix, each.since) > query.after)
+        ]
+        return found[query.first :][: query.limit]
+
+    async def count_prices(self, query: PriceQuery) -> int:
+        return len(await self.prices(replace(query, after=None, first=0, limit=1 << 60)))
+
+    async def plan_names(self) -> list[str]:
+        rows = self._open()
+        names = {each.plan for each in rows.prices.values()} | {each.plan for each in rows.routes.values()}
+        return sorted(names - {""})
+
+    async def costs(self, query: CostQuery) -> list[Cost]:
+        there = [each for _, each in sorted(self._open().costs.items())]
+        held = {key_of(each)[:3]: each.since for each in costs.in_force(there, query.now)}
+        return [
+            each
+            for each in there
+            if query.connector in (0, each.connector)
+            and (query.past or each.since >= held.get(key_of(each)[:3], 0))
+            and (query.after is None or key_of(each) > query.after)
+        ][: query.limit]
+
+    async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
+        there = sorted(self._open().networks.items())
+        return [each for prefix, each in there if prefix > after and mccmnc in (None, each.mccmnc)][:limit]
+
+
+def key_of(cost: Cost) -> tuple[int, str, str, int]:
+    return cost.connector, cost.network, cost.prefix, cost.since
+
+
+def _is_near(prefix: str, wanted: str) -> bool:
+    return prefix.startswith(wanted) or wanted.startswith(prefix)

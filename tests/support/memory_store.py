@@ -31,7 +31,7 @@ from tests.support.memory_delivery import (
 from tests.support.memory_factors import MemoryFactors
 from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
-from tests.support.memory_large_tables import MemoryLargeTables
+from tests.support.memory_large_tables import MemoryLargeTables, MemoryRoutingLists
 from tests.support.memory_past import MemoryPast
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
@@ -89,6 +89,7 @@ class MemoryStore:
         self.network: ports.Network = MemoryNetwork(place)
         self.table_changes: ports.TableChanges = MemoryTableChanges(place)
         self.large_tables: ports.LargeTables = MemoryLargeTables(place)
+        self.routing_lists: ports.RoutingLists = MemoryRoutingLists(place)
         self.costs: ports.Costs = MemoryCosts(place)
         self.plans: ports.Plans = MemoryPlans(place)
         self.measurements: ports.Measurements = MemoryMeasurements(place)

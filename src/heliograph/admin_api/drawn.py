@@ -52,6 +52,8 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         given = _given(resource, operation, path, query, body)
         if operation.page:
             given |= _page(operation, query)
+        if operation.order:
+            return await _part(resource, operation, desk, given, query)
         cut = _Cut(resource, query) if resource.is_cut(operation) else None
         answer = shown(resource, operation, await operation.run(desk, **given), given.get("limit", 0))
         return answer if cut is None else cut.page_of(answer)
@@ -69,11 +71,10 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         query.append(QueryParameter("cursor", _CURSOR, schema))
     if resource.is_cut(operation):
         bounds = {"type": "integer", "minimum": 1, "maximum": _MOST_ROWS}
-        query.append(
-            QueryParameter(
-                "limit", "Rows at most, in the order of their keys. Without it all rows, without a `cursor`.", bounds
-            )
-        )
+        usual = f"{_MOST_ROWS:,} rows" if operation.order else "all rows, without a `cursor`"
+        order = operation.order or ("their keys",)
+        meaning = f"Rows at most, in the order of {', '.join(order)}. Without it {usual}."
+        query.append(QueryParameter("limit", meaning, bounds))
         query.append(QueryParameter("cursor", _CURSOR, {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}))
     keys = [(name, resource.field(alias or name)) for name, alias in operation.path_parameters]
     fields = resource.fields_of(operation)
@@ -108,14 +109,39 @@ _MOST_ROWS: Final = 10_000
 _CURSOR: Final = "Goes on after an earlier answer: its `cursor`."
 
 
+async def _part(
+    resource: Resource, operation: Operation, desk: Desk, given: dict[str, Any], query: Mapping[str, str]
+) -> dict[str, Any]:
+    """Returns a part of a list that the store sorts, and the cursor behind it. Raises Fault."""
+    limit, text = _limit(query) or _MOST_ROWS, query.get("cursor", "")
+    after = parse_key_cursor(text, len(operation.order)) if text else None
+    fields = [resource.field(name) for name in operation.order]
+    if text and not (after and all(field.may_be(value) for field, value in zip(fields, after, strict=True))):
+        raise invalid("cursor", "The cursor is one that an earlier answer gave.")
+    result = await operation.run(desk, **given, after=after, limit=limit + 1)
+    rows = result[resource.plural] if operation.beside else result
+    more = len(rows) > limit
+    del rows[limit:]
+    answer = shown(resource, operation, result)
+    if more:
+        return {**answer, "cursor": key_cursor(tuple(rows[-1][name] for name in operation.order))}
+    return {**answer, "cursor": None} if {"limit", "cursor"} & query.keys() else answer
+
+
+def _limit(query: Mapping[str, str]) -> int:
+    """Returns the `limit` of a request, or 0. Raises Fault."""
+    limit = int(query["limit"]) if parse_key(query.get("limit", "")) else 0
+    if "limit" in query and not 1 <= limit <= _MOST_ROWS:
+        raise invalid("limit", f"The parameter limit is a whole number from 1 to {_MOST_ROWS}.")
+    return limit
+
+
 class _Cut:
     """The part of a whole list that a request asks for by `limit` and `cursor`. Raises Fault when it is made."""
 
     def __init__(self, resource: Resource, query: Mapping[str, str]) -> None:
         self._resource = resource
-        self._limit = int(query["limit"]) if parse_key(query.get("limit", "")) else 0
-        if "limit" in query and not 1 <= self._limit <= _MOST_ROWS:
-            raise invalid("limit", f"The parameter limit is a whole number from 1 to {_MOST_ROWS}.")
+        self._limit = _limit(query)
         text = query.get("cursor", "")
         self._after = parse_key_cursor(text, len(resource.key)) if text else None
         if text and self._after is None:

@@ -32,8 +32,9 @@ curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
 
 Bodies are JSON. What is not known is refused rather than ignored: a field, a parameter, and any body but `{}` where an
 operation reads none. Amounts are exact decimal text, times ISO 8601 in UTC. A list
-that has more tells a `cursor`: give it back as the parameter `cursor` for what follows. Lists of accounts, routes,
-prices and other settings come whole unless `limit` is given. Errors have the status codes
+that has more tells a `cursor`: give it back as the parameter `cursor` for what follows. Lists of accounts and other
+settings come whole unless `limit` is given. An answer has 10,000 routes, prices or costs at most.
+Errors have the status codes
 and the body of the customers' API: `Status`, `Message`, and `Field` where one field is at fault. Wrong tokens are
 slowed down by address. Every change is in the audit log under the token's id.
 

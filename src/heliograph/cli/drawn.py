@@ -6,7 +6,7 @@ A group has a command for each operation and each preset. For example `app/resou
 
 import secrets
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import click
@@ -47,6 +47,9 @@ from heliograph.domain.display import did_you_mean
 MOST_ROWS = 100_000
 """The most rows that a command lists from a list in pages."""
 
+PART_ROWS = 10_000
+"""Rows that a command asks for at once from a list that has an `order`."""
+
 CELL_CHARS = 48
 """The most characters of a long text in a table."""
 
@@ -85,7 +88,8 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
 
     def run(**texts: Any) -> None:
         invocation = click.get_current_context().ensure_object(Invocation)
-        limit, after = (texts.pop("limit"), texts.pop("after")) if operation.page else (0, "")
+        has_pages = operation.page or operation.order
+        limit, after = (texts.pop("limit"), texts.pop("after", "")) if has_pages else (None, "")
         with invocation.explained():
             given = {each.name: value for each in fields if (value := _value(each, texts[each.name])) is not None}
             for name, value in _pairs(operation, texts.get("changes", ())).items():
@@ -97,7 +101,7 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
             typed = " ".join([click.get_current_context().command_path, *given.values(), "--help"])
             raise Failure("There is nothing to change: give KEY=VALUE.", command=typed)
         given |= sets
-        if operation.page:
+        if has_pages:
             answer = _pages(invocation, resource, operation, given, after, limit)
         else:
             try:
@@ -259,23 +263,45 @@ def _further(operation: Operation) -> str:
 
 
 def _pages(
-    invocation: Invocation, resource: Resource, operation: Operation, given: dict[str, Any], after: str, limit: int
+    invocation: Invocation,
+    resource: Resource,
+    operation: Operation,
+    given: dict[str, Any],
+    after: str,
+    limit: int | None,
 ) -> dict[str, Any]:
-    """Fetches pages until there are `limit` rows, or until the last page."""
+    """Fetches pages until there are `limit` rows, or until the last page without a `limit`."""
     rows: list[Any] = []
+    most = operation.page or PART_ROWS
     cursor: str | None = after.removeprefix("+") or None
     answer: dict[str, Any] = {}
-    while len(rows) < limit:
-        page = {"limit": min(operation.page, limit - len(rows)), "cursor": cursor}
+    while limit is None or len(rows) < limit:
+        page = {"limit": most if limit is None else min(most, limit - len(rows)), "cursor": cursor}
         answer = invocation.ask(resource, operation.name, {**given, **page})
         rows += answer[resource.plural]
-        cursor = answer["cursor"]
+        cursor = answer.get("cursor")
         if cursor is None:
             break
-    return {**answer, resource.plural: rows, "cursor": cursor}
+    answer = {**answer, resource.plural: rows, "cursor": cursor}
+    if operation.order:
+        del answer["cursor"]  # a command has no option for it
+    return answer
+
+
+def each_row(invocation: Invocation, resource: Resource, given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a list that has an `order`, with a page in memory at a time."""
+    cursor: str | None = None
+    while True:
+        answer = invocation.ask(resource, "list", {**given, "limit": PART_ROWS, "cursor": cursor})
+        yield from answer[resource.plural]
+        cursor = answer.get("cursor")
+        if cursor is None:
+            return
 
 
 def _paging(resource: Resource, operation: Operation) -> list[click.Parameter]:
+    if operation.order:
+        return [click.Option(["--limit"], type=click.IntRange(1), help="The most rows [all].")]
     if not operation.page:
         return []
     key = "cursor" if operation.cursor_has_time else resource.key[-1]

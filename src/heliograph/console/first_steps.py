@@ -35,12 +35,12 @@ async def first_steps(request: PageRequest) -> list[FirstStep]:
         FirstStep(
             "Route numbers to it",
             "A route leads all numbers, or those with a prefix, to a connector.",
-            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await routes.find(desk)),
+            "Add a route", "/routing", Scope.WRITE_ROUTES, bool(await routes.find(desk, limit=1)),
         ),
         FirstStep(
             "Set a price",
             "Until then a segment costs the built-in price of 1 credit.",
-            "Set a price", "/prices", Scope.WRITE_PRICES, bool((await prices.find(desk, past=True))["prices"]),
+            "Set a price", "/prices", Scope.WRITE_PRICES, bool((await prices.find(desk, past=True, limit=1))["prices"]),
         ),
         FirstStep(
             "Open an account",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from heliograph.admin_api.operations import RESOURCES
+from heliograph.admin_api.request import key_cursor
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.app.resources.account_settings import SETTINGS
 from heliograph.app.resources.description import Operation, Resource
@@ -146,6 +147,22 @@ async def test_a_page_goes_on_behind_a_row_that_is_gone(house: AdminHouse, token
     assert all(each["id"] > gone for each in rest["numbers"])
     assert "3303" in [each["number"] for each in rest["numbers"]]
     assert rest["cursor"] is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ("49", "", "0", 1),
+        ("49", "", 1 << 70, 1),
+        ("49", "", None, 1),
+        ("x", "", 0, 1),
+        (49, "", 0, 1),
+        ("49", "", 0),
+    ],
+)
+async def test_a_cursor_that_names_no_row_is_refused(house: AdminHouse, token: str, key: tuple[Any, ...]) -> None:
+    answer = await house.ask(token, "GET", "/routes", query=f"cursor={key_cursor(key)}")
+    assert (answer.status, answer.json["Field"]) == (400, "cursor")
 
 
 @pytest.mark.parametrize(

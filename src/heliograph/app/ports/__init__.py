@@ -24,7 +24,15 @@ from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
 from heliograph.app.ports.gathering import Gathering, Intake, Watcher
 from heliograph.app.ports.guard import Guard, HeldTraffic
 from heliograph.app.ports.inbound import Inbound, Pulls
-from heliograph.app.ports.large_tables import DecidingKeys, LargeRows, LargeTables
+from heliograph.app.ports.large_tables import (
+    CostQuery,
+    DecidingKeys,
+    LargeRows,
+    LargeTables,
+    PriceQuery,
+    RouteQuery,
+    RoutingLists,
+)
 from heliograph.app.ports.leases import LeaseEnd, Leases, Past, PastGuard
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
@@ -59,6 +67,7 @@ __all__ = [
     "Commits",
     "ConnectorReport",
     "ConnectorState",
+    "CostQuery",
     "Costs",
     "CustomerBinds",
     "Customers",
@@ -96,6 +105,7 @@ __all__ = [
     "PastLost",
     "Plans",
     "PortedNumbers",
+    "PriceQuery",
     "Pulls",
     "Question",
     "Queue",
@@ -105,6 +115,8 @@ __all__ = [
     "RefusedRequests",
     "Report",
     "Retention",
+    "RouteQuery",
+    "RoutingLists",
     "SecondFactor",
     "Secrets",
     "SenderRules",

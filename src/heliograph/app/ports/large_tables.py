@@ -1,7 +1,8 @@
 """Rows of the tables that may have a million rows: routes, prices, costs and networks of numbers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from heliograph.app.configuration import Cost, MobileNetwork, Price, Route, Tables
 
@@ -45,3 +46,85 @@ class LargeTables(Protocol):
         """Returns the rows that may decide about a number: networks, routes, the costs of their connectors, and prices
         of the plan and of the plan `default`. If the plan has a price that holds, one such price is among them, since
         a plan without any has the prices of `default`."""
+
+
+Key = tuple[Any, ...]
+"""The place of a row in a list, such as `("gold", "49", 0)` of a price."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteQuery:
+    """A part of the routes, by prefix, network, priority (the highest first) and id."""
+
+    near: str = ""
+    """Finds prefixes that begin with these digits, and prefixes that these digits begin with. For example, 4917 finds
+    49 and 491701."""
+    connector: int = 0
+    """0 finds routes to any connector."""
+    after: Key | None = None
+    """Prefix, network, priority and id of the last row before the part."""
+    first: int = 0
+    """The number of rows to skip."""
+    limit: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PriceQuery:
+    """A part of the prices, by plan, prefix and date."""
+
+    now: int
+    plan: str = ""
+    """Empty finds prices of all plans."""
+    near: str = ""
+    """As of `RouteQuery`."""
+    past: bool = False
+    """Whether to find prices that later prices have replaced."""
+    after: Key | None = None
+    """Plan, prefix and date of the last row before the part."""
+    first: int = 0
+    limit: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CostQuery:
+    """A part of the costs, by connector, network, prefix and date."""
+
+    now: int
+    connector: int = 0
+    """0 finds costs of all connectors."""
+    past: bool = False
+    after: Key | None = None
+    """Connector, network, prefix and date of the last row before the part."""
+    limit: int = 10_000
+
+
+class RoutingLists(Protocol):
+    """Reads parts of the large tables for people. A part takes the time of its rows, not of the table."""
+
+    async def routes(self, query: RouteQuery) -> list[Route]: ...
+
+    async def count_routes(self, query: RouteQuery) -> int:
+        """Returns the number of routes that a query finds, without its limit. It reads an index to its end: 0.1 s of a
+        million rows."""
+
+    async def route(self, route: int) -> Route | None: ...
+
+    async def routes_to(self, targets: Sequence[tuple[str, str]]) -> list[Route]:
+        """Returns the routes of targets: network and prefix. Routes of other targets may be among them."""
+
+    async def routed_connectors(self) -> set[int]:
+        """Returns the connectors that have routes."""
+
+    async def prices(self, query: PriceQuery) -> list[tuple[Price, bool]]:
+        """Returns prices, and whether each holds now."""
+
+    async def count_prices(self, query: PriceQuery) -> int:
+        """Returns the number of prices that a query finds, without its limit."""
+
+    async def plan_names(self) -> list[str]:
+        """Returns the plans that have prices or routes, by name."""
+
+    async def costs(self, query: CostQuery) -> list[Cost]: ...
+
+    async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
+        """Returns the next prefixes behind a prefix, of all networks or of a network."""

@@ -10,7 +10,7 @@ from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
 from heliograph.app.ports.factors import Factors
 from heliograph.app.ports.guard import Guard
 from heliograph.app.ports.inbound import Inbound, Pulls
-from heliograph.app.ports.large_tables import LargeTables
+from heliograph.app.ports.large_tables import LargeTables, RoutingLists
 from heliograph.app.ports.leases import Leases, Past
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
@@ -80,6 +80,7 @@ class Store(Protocol):
     network: Network
     table_changes: TableChanges
     large_tables: LargeTables
+    routing_lists: RoutingLists
     costs: Costs
     plans: Plans
     measurements: Measurements

@@ -36,6 +36,9 @@ from heliograph.app.text_values import truth, untyped, written
 from heliograph.domain.calendar import month_start
 from heliograph.domain.display import did_you_mean
 
+ROUTES_NOTED: Final = 1_000
+"""Routes of a removed connector that the audit log keeps."""
+
 _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
 
@@ -142,11 +145,11 @@ async def remove(desk: Desk, name: str) -> None:
     details = _told(kind, plain, kind.options(gone))
     gone_routes = [
         f"{route['prefix'] or '(all)'} priority {route['priority']}"
-        for route in await routes.find(desk)
-        if route["connector"] == name
+        for route in await routes.find(desk, name, limit=ROUTES_NOTED + 1)
     ]
     if gone_routes:
-        details["routes"] = ", ".join(gone_routes)
+        details["routes"] = ", ".join(gone_routes[:ROUTES_NOTED])
+        details["routes"] += " and more" if len(gone_routes) > ROUTES_NOTED else ""
     try:
         await desk.audited("connector.remove", name, details).network.remove_connector(name)
     except Missing:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Cost, Missing, Tables
+from heliograph.app.ports.large_tables import CostQuery
+from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
@@ -27,23 +29,27 @@ IMPORT_OCTETS: Final = 32 << 20
 RISE_PERCENT: Final = 10
 """Percent by which a cost must rise for an import to say so."""
 
+ORDER: Final = ("connector", "network", "prefix", "since")
+"""The fields by which costs are listed."""
+
 Key = tuple[int, str, str, int]
 """The connector, network, prefix and start (ms) of a cost."""
 
 
-async def find(desk: Desk, connector: str | None = None, past: bool = False) -> list[dict[str, Any]]:
+async def find(
+    desk: Desk, connector: str | None = None, past: bool = False, after: Place | None = None, limit: int = 10_000
+) -> list[dict[str, Any]]:
     """Returns the costs that hold now or will hold, by connector, network, prefix and date; with `past` also replaced
-    costs."""
-    tables = await desk.store.network.tables()
-    names = tables.connector_names()
-    since = {_destination(each): each.since for each in in_force(tables.costs, desk.now)}
-    return [
-        _row(each, names[each.connector])
-        for each in tables.costs
-        if connector in (None, names.get(each.connector))
-        and each.connector in names
-        and (past or each.since >= since.get(_destination(each), 0))
-    ]
+    costs. `after` is ORDER of the last cost before them."""
+    names = await desk.connector_names()
+    numbers = {name: number for number, name in names.items()}
+    for name in (connector, None if after is None else after[0]):
+        if name is not None and name not in numbers:
+            raise NoSuch("connector", name)
+    place = None if after is None else (numbers[after[0]], after[1], after[2], after[3] or 0)
+    query = CostQuery(desk.now, 0 if connector is None else numbers[connector], past, place, limit)
+    found = await desk.store.routing_lists.costs(query)
+    return [_row(each, names[each.connector]) for each in found if each.connector in names]
 
 
 async def put(
@@ -190,12 +196,13 @@ COSTS = Resource(
             "list",
             "GET /costs",
             find,
-            "All costs that hold now or will hold",
+            "Costs that hold now or will hold",
             reads=(
                 Field("connector", Reference("connector"), "Only this connector's.", None),
                 Field("past", Flag(), "Also costs that later ones have replaced.", False),
             ),
             answers=Answer.EACH,
+            order=ORDER,
             examples=("cost list", "cost list --connector op1"),
         ),
         Operation(

@@ -107,6 +107,9 @@ class Operation:
     page: int = 0
     """The most rows of a page; 0 if the list has no pages. `run` then takes `after`, the key of the last row of the
     previous page or "", and `limit`."""
+    order: tuple[str, ...] = ()
+    """The fields by which a list is sorted that may have a million rows. `run` then takes `after`, the values of these
+    fields in the last row of the previous page or None, and `limit`. An answer has at most 10,000 rows."""
     cursor_has_time: bool = False
     """True if a cursor is the time and the key of a row, such as `1800000000000-17`. `run` then takes `after` as a pair
     or None."""
@@ -293,8 +296,8 @@ class Resource:
         return ((preset and preset.done) or operation.done).format_map(texts)
 
     def is_cut(self, operation: Operation) -> bool:
-        """True if a list comes whole unless a request sets a `limit`. Rows without the whole key, such as the keys of
-        an account, are few, and always come whole.
+        """True if a list comes whole unless a request sets a `limit`, or up to 10,000 rows if it has an `order`. Rows
+        without the whole key, such as the keys of an account, are few, and always come whole.
         """
         there = {each.name for each in self.fields}
         is_list = operation.answers is Answer.EACH and operation.method == "GET"

@@ -60,6 +60,10 @@ class Type:
         return "" if value is None else str(value)
 
 
+MOST_IN_ROW: Final = 1 << 62
+"""The largest number that a row may have: within a column of 64 bits of a store."""
+
+
 class RowInvalid(Exception):
     """A row of a list has an invalid field. Rows count from 0."""
 
@@ -126,6 +130,16 @@ class Field:
             raise Invalid(f"{self.name}[{problem.row}].{problem.field}", problem.problem) from None
         except ValueError as problem:
             raise Invalid(self.name, str(problem)) from None
+
+    def may_be(self, value: Any) -> bool:
+        """Returns whether a row may have a value that came in a cursor."""
+        if isinstance(self.type, Whole | Moment):
+            is_number = isinstance(value, int) and abs(value) <= MOST_IN_ROW
+            return is_number or (value is None and self.nullable)
+        try:
+            return isinstance(value, str) and bool(self.type.read(value) == value)
+        except ValueError:
+            return False
 
     def parse(self, text: str) -> Any:
         """Returns the JSON value of a text. Raises Invalid."""

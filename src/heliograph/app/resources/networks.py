@@ -22,9 +22,7 @@ _MCCMNC = re.compile(r"[0-9]{5,6}").fullmatch
 
 async def find(desk: Desk, after: str = "", limit: int = 100, mccmnc: str | None = None) -> list[dict[str, Any]]:
     """Returns prefixes with their networks, by prefix."""
-    networks = (await desk.store.network.tables()).networks
-    found = (each for each in networks if each.prefix > after and mccmnc in (None, each.mccmnc))
-    return [_row(each) for each, _ in zip(found, range(limit), strict=False)]
+    return [_row(each) for each in await desk.store.routing_lists.networks(after, limit, mccmnc)]
 
 
 async def put(desk: Desk, prefix: str, mccmnc: str, name: str = "") -> dict[str, Any]:

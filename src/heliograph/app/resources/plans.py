@@ -18,11 +18,10 @@ UNKNOWN_COSTS: Final = ("allow", "refuse")
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
     """Returns all plans by name: plans with rules, prices, routes or accounts, and `default`."""
-    tables = await desk.store.network.tables()
-    ruled = {each.name: each for each in tables.plans}
-    names = {DEFAULT_PLAN, *ruled, *(each.plan for each in tables.prices), *(each.plan for each in tables.routes)}
+    ruled = {each.name: each for each in (await desk.store.network.tables(large=False)).plans}
+    names = {DEFAULT_PLAN, *ruled, *(await desk.store.routing_lists.plan_names())}
     names |= {account.plan for account, _ in await desk.store.accounts.all()}
-    return [_row(ruled.get(name) or Plan(name)) for name in sorted(names - {""})]
+    return [_row(ruled.get(name) or Plan(name)) for name in sorted(names)]
 
 
 async def show(desk: Desk, name: str) -> dict[str, Any]:

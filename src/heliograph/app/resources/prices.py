@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Missing, Price
+from heliograph.app.ports.large_tables import PriceQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
@@ -13,31 +14,22 @@ from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
-from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN, in_force
+from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
 MOST_AT_ONCE: Final = 200_000
 """The most prices of a list."""
+
+ORDER: Final = ("plan", "prefix", "since")
+"""The fields by which prices are listed."""
+
+PRICES_KEPT: Final = 100
+"""Prices of a prefix of which the audit log looks for the price that is removed."""
 
 IMPORT_OCTETS: Final = 32 << 20
 """Octets. The largest body of an import: 200,000 prices of 160 octets."""
 
 Key = tuple[str, str, int]
 """The plan, prefix and start date (ms) of a price, for example `("default", "49", 1800000000000)`."""
-
-
-@dataclass(slots=True)
-class PriceQuery:
-    """A search for prices, for a page of the console."""
-
-    plan: str = ""
-    """The plan; empty matches all plans."""
-    prefix: str = ""
-    """Matches prices with longer and with shorter prefixes. For example, 4917 finds 49 and 491701."""
-    past: bool = False
-    """Whether to find replaced prices too."""
-    first: int = 0
-    """The number of prices to skip."""
-    limit: int = 50
 
 
 @dataclass(slots=True)
@@ -57,30 +49,34 @@ class PriceListing:
         return _key(price) in self.holding
 
 
-async def find(desk: Desk, plan: str | None = None, past: bool = False) -> dict[str, Any]:
-    """Returns present and future prices by plan, prefix and date; with `past` also replaced prices."""
-    prices = (await desk.store.network.tables()).prices
-    chosen = _chosen(prices, desk.now, plan or "", past)
-    return {"prices": [row_of(each) for each in chosen], "built_in": _built_in(in_force(prices, desk.now))}
+async def find(
+    desk: Desk,
+    plan: str | None = None,
+    past: bool = False,
+    prefix: str = "",
+    after: tuple[str, str, int | None] | None = None,
+    limit: int = 10_000,
+) -> dict[str, Any]:
+    """Returns present and future prices by plan, prefix and date; with `past` also replaced prices. `prefix` finds
+    prices with longer and with shorter prefixes. `after` is ORDER of the last price before them."""
+    place = None if after is None else (after[0], after[1], after[2] or 0)
+    query = PriceQuery(desk.now, plan or "", prefix, past, place, limit=limit)
+    found = await desk.store.routing_lists.prices(query)
+    return {"prices": [row_of(each) for each, _ in found], "built_in": await _built_in(desk)}
 
 
 async def listing(desk: Desk, query: PriceQuery) -> PriceListing:
-    """Returns a page of prices, from a single read of the store."""
-    prices = (await desk.store.network.tables()).prices
-    holding = in_force(prices, desk.now)
-    chosen = [
-        each
-        for each in _chosen(prices, desk.now, query.plan, query.past)
-        if each.prefix.startswith(query.prefix) or query.prefix.startswith(each.prefix)
-    ]
-    shown = chosen[query.first : query.first + query.limit]
-    now = {_key(each) for each in holding} & {_key(each) for each in shown}
-    return PriceListing(shown, len(chosen), _plans(prices), _built_in(holding), now)
+    """Returns a page of prices."""
+    lists = desk.store.routing_lists
+    found = await lists.prices(query)
+    now = {_key(each) for each, holds in found if holds}
+    shown = [each for each, _ in found]
+    return PriceListing(shown, await lists.count_prices(query), await plans(desk), await _built_in(desk), now)
 
 
 async def plans(desk: Desk) -> list[str]:
-    """Returns the names of all plans with prices, and `default`."""
-    return _plans((await desk.store.network.tables()).prices)
+    """Returns the names of all plans with prices or routes, and `default`."""
+    return sorted({*(await desk.store.routing_lists.plan_names()), DEFAULT_PLAN})
 
 
 async def set_price(
@@ -102,8 +98,9 @@ async def set_price(
 async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None) -> None:
     """Removes the price that holds from `since` (ms) on; without a date, all prices of the prefix."""
     details = {"plan": plan}
-    for was in (await desk.store.network.tables()).prices:
-        if (was.plan, was.prefix) == (plan, prefix) and since in (None, was.since):
+    of_plan = PriceQuery(desk.now, plan, past=True, after=(plan, prefix, -1), limit=PRICES_KEPT)
+    for was, _ in await desk.store.routing_lists.prices(of_plan):
+        if was.prefix == prefix and since in (None, was.since):
             details |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
             details |= {"since": format_since(was.since)} if was.since else {}
     try:
@@ -166,23 +163,11 @@ def _compared(wanted: Mapping[Key, Price], there: Sequence[Price], replaced: Seq
     return changes
 
 
-def _chosen(prices: Sequence[Price], now: int, plan: str, past: bool) -> list[Price]:
-    since = {(each.plan, each.prefix): each.since for each in in_force(prices, now)}
-    chosen = [
-        each
-        for each in prices
-        if plan in ("", each.plan) and (past or each.since >= since.get((each.plan, each.prefix), 0))
-    ]
-    return sorted(chosen, key=_key)
-
-
-def _built_in(holding: Sequence[Price]) -> int | None:
-    is_named = any(each.plan == DEFAULT_PLAN and not each.prefix for each in holding)
+async def _built_in(desk: Desk) -> int | None:
+    """Returns the built-in price if the plan `default` has no price for all numbers, else None."""
+    first = await desk.store.routing_lists.prices(PriceQuery(desk.now, DEFAULT_PLAN, limit=1))
+    is_named = any(holds and not each.prefix for each, holds in first)
     return None if is_named else BUILT_IN_PRICE
-
-
-def _plans(prices: Sequence[Price]) -> list[str]:
-    return sorted({each.plan for each in prices} | {DEFAULT_PLAN})
 
 
 def _key(price: Price) -> Key:
@@ -253,6 +238,7 @@ _CHARGED = Field("inbound", _AMOUNT, "Credits a message from a phone with the pr
 HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
 _ONLY_PLAN = replace(PLAN, meaning="Only prices of this plan.", default=None)
 _ONLY_SINCE = replace(SINCE, meaning="Only the price with this start; empty: the price without a start.", default=KEEP)
+_NEAR = replace(ANY_PREFIX, meaning="Only prices of numbers with this prefix.", default="", must_be_typed=False)
 _PAST = Field("past", Flag(), "Include prices that later prices have replaced.", False)
 NEW = (PRICE, PREFIX, PLAN, INBOUND, SINCE)
 """The fields of a new price."""
@@ -289,8 +275,9 @@ PRICES = Resource(
             "GET /prices",
             find,
             "Present and future prices, of all plans or of a plan",
-            reads=(_ONLY_PLAN, _PAST),
+            reads=(_ONLY_PLAN, _PAST, _NEAR),
             answers=Answer.EACH,
+            order=ORDER,
             beside=(
                 Field(
                     "built_in",

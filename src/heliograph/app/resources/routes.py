@@ -1,11 +1,12 @@
 """Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import IO, Any, Final
 
 from heliograph.app.configuration import Account, Exists, Missing, Route
+from heliograph.app.ports.large_tables import Key, RouteQuery
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
@@ -39,13 +40,40 @@ def read_prefix(text: str) -> str:
     return text
 
 
-async def find(desk: Desk) -> list[dict[str, Any]]:
-    """Returns all routes, sorted by network and prefix; within these the route that is tried first comes first."""
-    tables = await desk.store.network.tables()
-    connectors, accounts = tables.connector_names(), {0: ""}
-    if any(each.account for each in tables.routes):
+async def find(
+    desk: Desk, connector: str | None = None, prefix: str = "", after: Key | None = None, limit: int = 10_000
+) -> list[dict[str, Any]]:
+    """Returns routes by prefix and network; of these the highest priority comes first. `prefix` finds routes whose
+    prefix begins with it, or is the beginning of it. `after` is ORDER of the last route before them."""
+    of = 0 if connector is None else await connector_id(desk.store, connector)
+    return await _rows(desk, await desk.store.routing_lists.routes(RouteQuery(prefix, of, after, limit=limit)))
+
+
+async def search(
+    desk: Desk, connector: str, prefix: str, page: int, size: int
+) -> tuple[list[dict[str, Any]], int, int]:
+    """Returns a page of routes, as of `find`, with its number and the number of routes on all pages. A page behind the
+    last is the last."""
+    of = await connector_id(desk.store, connector) if connector else 0
+    query = RouteQuery(prefix, of, limit=size)
+    total = await desk.store.routing_lists.count_routes(query)
+    page = min(page, max(1, -(-total // size)))
+    found = await desk.store.routing_lists.routes(replace(query, first=(page - 1) * size))
+    return await _rows(desk, found), page, total
+
+
+async def show(desk: Desk, id: int) -> dict[str, Any]:
+    """Returns a route. Raises NoSuch."""
+    found = await desk.store.routing_lists.route(id)
+    if found is None:
+        raise NoSuch("route", str(id))
+    return (await _rows(desk, [found]))[0]
+
+
+async def _rows(desk: Desk, routes: Sequence[Route]) -> list[dict[str, Any]]:
+    connectors, accounts = await desk.connector_names(), {0: ""}
+    if any(each.account for each in routes):
         accounts |= await desk.account_names()
-    routes = sorted(tables.routes, key=lambda route: (route.network, route.prefix, -route.priority, route.connector))
     return [
         {
             "id": each.id,
@@ -61,6 +89,15 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
         }
         for each in routes
     ]
+
+
+async def every(desk: Desk, connector: str | None = None, prefix: str = "") -> AsyncIterator[dict[str, Any]]:
+    """Yields all routes that `find` finds, without having them in memory together."""
+    after: Key | None = None
+    while found := await find(desk, connector, prefix, after):
+        for each in found:
+            yield each
+        after = tuple(found[-1][name] for name in ORDER)
 
 
 async def add(desk: Desk, connector: str, **rule: Any) -> dict[str, Any]:
@@ -98,16 +135,14 @@ async def put(desk: Desk, routes: Sequence[Mapping[str, Any]]) -> int:
 
 async def change(desk: Desk, id: int, connector: str, **rule: Any) -> None:
     """Replaces a route by another route, in a single commit."""
-    routes = await find(desk)
-    was = next((each for each in routes if each["id"] == id), None)
-    if was is None:
-        raise NoSuch("route", str(id))
+    was = await show(desk, id)
     wanted = {**_DEFAULTS, **rule, "connector": connector}
     if was == {"id": id, **wanted}:
         return
-    if any(all(each[name] == wanted[name] for name in UNIQUE) for each in routes if each["id"] != id):
-        raise AlreadyThere("route", _called(wanted))
     route = await _route(desk, wanted)
+    there = await desk.store.routing_lists.routes_to([(route.network, route.prefix)])
+    if any(each.rule == route.rule for each in there if each.id != id):
+        raise AlreadyThere("route", _called(wanted))
     details = _details(wanted) | {"was": " ".join(filter(None, (_target(was), *_details(was).values())))}
     try:
         await desk.audited("route.set", _target(wanted), details).network.change_routes([route], [id])
@@ -117,9 +152,7 @@ async def change(desk: Desk, id: int, connector: str, **rule: Any) -> None:
 
 async def remove(desk: Desk, id: int) -> None:
     """Removes a route. The audit log keeps its values, so that a person can add it again."""
-    gone = next((each for each in await find(desk) if each["id"] == id), None)
-    if gone is None:
-        raise NoSuch("route", str(id))
+    gone = await show(desk, id)
     was = {"prefix": _target(gone) or "(all)"} | _details(gone)
     try:
         await desk.audited("route.remove", str(id), was).network.change_routes((), [id])
@@ -192,14 +225,15 @@ def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
     write_rows(([each.type.text(row[each.name]) for each in COVERED] for row in rows), file)
 
 
-async def live(desk: Desk) -> tuple[dict[int, float], dict[str, str]]:
-    """Returns the live shares of routes by their ids, and the obstacles of connectors by their names."""
-    tables = await desk.store.network.tables()
+async def live(desk: Desk, shown: Sequence[Mapping[str, Any]]) -> tuple[dict[int, float], dict[str, str]]:
+    """Returns the live shares of some routes by their ids, and the obstacles of connectors by their names."""
+    tables = await desk.store.network.tables(large=False)
+    groups = await desk.store.routing_lists.routes_to([(each["network"], each["prefix"]) for each in shown])
     totals = await desk.store.series.totals(shares_query(desk.now))
     names = tables.connector_names()
     configured = {each.name: word for each in tables.connectors if (word := configured_obstacle(each))}
     moment = {names[of]: word for of, word in (await _obstacles(desk)).items() if of in names}
-    return live_shares(tables.routes, totals), {**moment, **configured}
+    return live_shares(groups, totals), {**moment, **configured}
 
 
 async def _quality(desk: Desk) -> Quality:
@@ -211,6 +245,8 @@ _DEFAULTS: Final = {
 }  # fmt: skip
 UNIQUE: Final = ("prefix", "network", "account", "plan", "sender", "connector", "priority")
 """Fields that no two routes have alike."""
+ORDER: Final = ("prefix", "network", "priority", "id")
+"""The fields by which routes are listed, the highest priority first."""
 
 
 async def _route(desk: Desk, row: Mapping[str, Any]) -> Route:
@@ -375,7 +411,19 @@ ROUTES = Resource(
     fields=(_ID, *RULE),
     scopes=Scopes(Scope.READ_ROUTES, Scope.WRITE_ROUTES),
     operations=(
-        Operation("list", "GET /routes", find, "All routes", answers=Answer.EACH),
+        Operation(
+            "list",
+            "GET /routes",
+            find,
+            "Routes by prefix and network",
+            reads=(
+                Field("connector", CONNECTOR.type, "Only routes to this connector.", None),
+                Field("prefix", Text(read_prefix), "Only routes for numbers with this prefix.", "", example="4917"),
+            ),
+            answers=Answer.EACH,
+            order=ORDER,
+            examples=("route list", "route list --prefix 4917 --connector op1"),
+        ),
         Operation(
             "add",
             "POST /routes",

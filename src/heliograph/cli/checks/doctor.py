@@ -149,7 +149,7 @@ async def _books(desk: "Desk") -> AsyncIterator[Finding]:
 
 
 async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
-    from heliograph.app.resources import connectors, routes
+    from heliograph.app.resources import connectors
 
     found = await connectors.all_connectors(desk)
     if not found:
@@ -157,7 +157,7 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
             "connectors", "note", "there are no connectors yet", "heliograph connector add NAME --host H --port P ..."
         )
         return
-    routed = {route["connector"] for route in await routes.find(desk)}
+    routed = await desk.store.routing_lists.routed_connectors()
     for connector in found:
         if connector.state != ON:
             says = "it is off" if connector.state == OFF else "it is draining: nothing new is sent over it"
@@ -165,7 +165,7 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
             yield Finding(f"connector {connector.name}", "note", says, resume)
         if connector.state == OFF:
             continue
-        if connector.name not in routed:
+        if connector.id not in routed:
             command = f'heliograph route add --prefix "" --connector {connector.name}'
             yield Finding(f"connector {connector.name}", "note", "no route uses it", command)
         for warning in await connectors.template_warnings(desk, connector):

@@ -1,12 +1,13 @@
 """`heliograph price`: single prices, and lists of prices."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import click
 
 from heliograph.app.resources.prices import NEW, PRICES
 from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
-from heliograph.cli.drawn import group_of
+from heliograph.cli.drawn import each_row, group_of
 from heliograph.domain.display import counted
 
 price = group_of(PRICES)
@@ -83,15 +84,22 @@ def export_prices(invocation: Invocation, plan: str | None, past: bool, output: 
     """Writes prices as a CSV file that `price import` can read."""
     from heliograph.app.admin import price_table
 
-    prices = invocation.ask(PRICES, "list", {"plan": plan, "past": past})["prices"]
+    prices = each_row(invocation, PRICES, {"plan": plan, "past": past})
+    written = 0
+
+    def counted_rows() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for row in prices:
+            written += 1
+            yield {each.name: each.read(row[each.name] or "") for each in NEW}
+
     try:
         with click.open_file(output, "w", encoding="utf-8") as file:
-            rows = ({each.name: each.read(row[each.name] or "") for each in NEW} for row in prices)
-            price_table.write(rows, file)  # type: ignore[arg-type] # opened as text
+            price_table.write(counted_rows(), file)  # type: ignore[arg-type] # opened as text
     except OSError as problem:
         raise Failure(f"{output} cannot be written: {problem.strerror or problem}") from problem
     if output != "-":
         invocation.show(
-            {"file": output, "prices": len(prices)},
-            lambda: print_line(f"{counted(len(prices), 'price')} written to {output}."),
+            {"file": output, "prices": written},
+            lambda: print_line(f"{counted(written, 'price')} written to {output}."),
         )

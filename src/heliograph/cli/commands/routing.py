@@ -1,10 +1,12 @@
 """`heliograph route`: the connector for each prefix of numbers."""
 
+from itertools import takewhile
+
 import click
 
 from heliograph.app.resources.routes import ROUTES, write_coverage
 from heliograph.cli.command import Failure, Invocation, examples
-from heliograph.cli.drawn import group_of, show
+from heliograph.cli.drawn import each_row, group_of, show
 
 route = group_of(ROUTES)
 
@@ -21,8 +23,9 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     if (route_id is None) == (prefix is None):
         raise Failure("Give the route's id or --prefix.", command=invocation.typed("route list"))
     if route_id is None:
-        routes = invocation.ask(ROUTES, "list")["routes"]
-        fitting = [each["id"] for each in routes if each["prefix"] == prefix and connector in (None, each["connector"])]
+        near = each_row(invocation, ROUTES, {"prefix": prefix, "connector": connector})
+        upto = takewhile(lambda each: each["prefix"] <= prefix, near)
+        fitting = [each["id"] for each in upto if each["prefix"] == prefix]
         if len(fitting) != 1:
             found = f"{len(fitting)} routes match" if fitting else "No route matches"
             raise Failure(f"{found}. Nothing was changed.", "Give the route's id.", invocation.typed("route list"))

@@ -20,6 +20,10 @@ OPTION = "option."
 """Beginning of the name of an option's field."""
 
 
+ROUTES_SHOWN = 100
+"""The most routes of a connector that its page shows."""
+
+
 def form_of(kind: ConnectorKind) -> dict[str, Setting]:
     """The settings that have a field in the form, in its order."""
     return {name: setting for name, setting in kind.settings.items() if name != "state"}
@@ -154,7 +158,7 @@ async def _connector(request: PageRequest, found: Connector, problem: FormProble
         "fields": form,
         "taken": await connectors.taken_by(request.desk, found),
         "doubts": await connectors.doubts_about(request.desk, found),
-        "routes": [route for route in await routes.find(request.desk) if route["connector"] == found.name],
+        "routes": await routes.find(request.desk, found.name, limit=ROUTES_SHOWN),
         "nodes": [each for each in reports if each.connector == found.id],
         **_shown_options(request, kind, kind.options(found), problem),
     }

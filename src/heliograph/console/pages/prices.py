@@ -6,10 +6,11 @@ from typing import Any
 
 from heliograph.app.admin import price_table
 from heliograph.app.admin.price_table import PriceSheet
+from heliograph.app.ports.large_tables import PriceQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
-from heliograph.app.resources.prices import NEW, PRICES, PriceQuery, format_since
+from heliograph.app.resources.prices import NEW, PRICES, format_since
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
@@ -21,9 +22,6 @@ PAGE = 50
 BAD_SHOWN = 20
 """The most bad lines that a preview shows."""
 
-EVERY = 1_000_000
-"""The most prices of a CSV file."""
-
 ASKED = ("in_plan", "q", "past")
 EDITED = ("plan", "price_prefix", "price", "inbound", "since")
 
@@ -33,7 +31,9 @@ def _query(request: PageRequest) -> PriceQuery:
     page = query.get("page", "")
     first = (int(page) - 1) * PAGE if page.isascii() and page.isdigit() and 0 < len(page) <= 6 else 0
     prefix = number_of(query.get("q", "").strip())
-    return PriceQuery(query.get("in_plan", ""), prefix, bool(query.get("past")), max(0, first), PAGE)
+    return PriceQuery(
+        request.desk.now, query.get("in_plan", ""), prefix, bool(query.get("past")), first=max(0, first), limit=PAGE
+    )
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
@@ -72,11 +72,12 @@ async def remove_price(request: PageRequest) -> PageResponse:
 
 
 async def download(request: PageRequest) -> PageResponse:
-    query = _query(request)
-    query.first, query.limit = 0, EVERY
-    listing = await prices.listing(request.desk, query)
-    file = io.StringIO()
-    await asyncio.to_thread(price_table.write, map(prices.row_of, listing.prices), file)
+    query, file = _query(request), io.StringIO()
+    after, found = None, []
+    while part := (await prices.find(request.desk, query.plan, query.past, query.near, after))["prices"]:
+        found += part
+        after = tuple(part[-1][name] for name in prices.ORDER)
+    await asyncio.to_thread(price_table.write, found, file)
     return csv_file("prices.csv", file.getvalue().encode())
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
 from heliograph.app.admin.csv_rows import ignored_columns, values_of
 from heliograph.app.records import Scope
-from heliograph.app.resources import routes
+from heliograph.app.resources import prices, routes
+from heliograph.app.resources.desk import NoSuch
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.domain.display import counted
 from heliograph.domain.money.pricing import DEFAULT_PLAN
@@ -37,19 +39,21 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
             decision = await routes.decide(request.desk, number_of(number), account, sender)
         except Mistake as mistake:
             problem = problem_of(mistake)
-    found = await _found(request)
-    pages = max(1, -(-len(found) // PAGE))
     asked = query.get("page", "")
-    page = min(pages, max(1, int(asked))) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
-    shares, obstacles = await routes.live(request.desk)
-    edited = next((each for each in found if str(each["id"]) == query.get("edit")), None)
+    page = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
+    found, page, total = await routes.search(request.desk, query.get("connector", ""), _prefix(request), page, PAGE)
+    shares, obstacles = await routes.live(request.desk, found)
+    edited = None
+    if route := parse_key(query.get("edit", "")):
+        with suppress(NoSuch):
+            edited = await routes.show(request.desk, route)
     return request.page(
         "routing.html",
         status=200 if problem is None else 400,
-        routes=found[(page - 1) * PAGE : page * PAGE],
-        total=len(found),
+        routes=found,
+        total=total,
         page=page,
-        pages=pages,
+        pages=max(1, -(-total // PAGE)),
         asked={name: query[name] for name in ASKED if query.get(name)},
         edited=edited,
         shares=shares,
@@ -62,16 +66,6 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
         problem=problem,
         **more,
     )
-
-
-async def _found(request: PageRequest) -> list[dict[str, Any]]:
-    """Returns the routes to a connector, or to all, that are for a prefix or for numbers within it or around it."""
-    prefix, connector = _prefix(request), request.query.get("connector", "")
-    return [
-        route
-        for route in await routes.find(request.desk)
-        if connector in ("", route["connector"]) and _is_near(route["prefix"], prefix)
-    ]
 
 
 async def add_route(request: PageRequest) -> PageResponse:
@@ -93,7 +87,10 @@ async def remove_route(request: PageRequest) -> PageResponse:
 
 async def download(request: PageRequest) -> PageResponse:
     file = io.StringIO()
-    route_table.write(await _found(request), file)
+    found = [
+        each async for each in routes.every(request.desk, request.query.get("connector") or None, _prefix(request))
+    ]
+    await asyncio.to_thread(route_table.write, found, file)
     return csv_file("routes.csv", file.getvalue().encode())
 
 
@@ -114,11 +111,10 @@ async def import_list(request: PageRequest) -> PageResponse:
 async def show_coverage(request: PageRequest) -> PageResponse:
     """Shows each destination of a plan with its connector, price, cost and margin."""
     covered = await _covered(request)
-    prices = (await request.desk.store.network.tables()).prices
     return request.page(
         "coverage.html",
         plan=covered.plan,
-        plans=sorted({DEFAULT_PLAN, *(price.plan for price in prices)}),
+        plans=await prices.plans(request.desk),
         q=covered.prefix,
         only_problems=covered.only_problems,
         rows=covered.rows[:SHOWN],

@@ -11,7 +11,7 @@ from heliograph.adapters.store.shared.customers import StoredCustomers
 from heliograph.adapters.store.shared.factors import StoredFactors
 from heliograph.adapters.store.shared.guard import StoredGuard
 from heliograph.adapters.store.shared.inbound import StoredInbound, StoredPulls
-from heliograph.adapters.store.shared.large_tables import StoredLargeTables
+from heliograph.adapters.store.shared.large_tables import StoredLargeTables, StoredRoutingLists
 from heliograph.adapters.store.shared.network import (
     StoredCosts,
     StoredMeasurements,
@@ -76,6 +76,7 @@ class Bundle:
     network: ports.Network
     table_changes: ports.TableChanges
     large_tables: ports.LargeTables
+    routing_lists: ports.RoutingLists
     costs: ports.Costs
     plans: ports.Plans
     measurements: ports.Measurements
@@ -125,6 +126,7 @@ class Bundle:
         self.network = StoredNetwork(runner)
         self.table_changes = StoredTableChanges(runner)
         self.large_tables = StoredLargeTables(runner)
+        self.routing_lists = StoredRoutingLists(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)
         self.measurements = StoredMeasurements(runner)

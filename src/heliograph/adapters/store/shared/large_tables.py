@@ -1,10 +1,14 @@
-"""`app.ports.LargeTables`: rows of routes, prices, costs and networks, read by their indexes."""
+"""`app.ports.LargeTables` and `RoutingLists`: rows of routes, prices, costs and networks, read by their indexes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from heliograph.adapters.store.shared.rows import route_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse
-from heliograph.app.configuration import Cost, MobileNetwork, Price
-from heliograph.app.ports.large_tables import DecidingKeys, LargeRows
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, browse, listing
+from heliograph.app.configuration import Cost, MobileNetwork, Price, Route
+from heliograph.app.ports.large_tables import CostQuery, DecidingKeys, LargeRows, PriceQuery, RouteQuery
 from heliograph.domain.money.pricing import DEFAULT_PLAN
+from heliograph.domain.numbers.phone import prefixes
 
 
 class StoredLargeTables(Operations):
@@ -27,3 +31,119 @@ class StoredLargeTables(Operations):
             [Price(*row) for row in prices],
             [Cost(*row) for row in costs],
         )
+
+
+class StoredRoutingLists(Operations):
+    @browse
+    def routes(self, query: RouteQuery) -> Steps[list[Route]]:
+        prefix, network, priority, route = query.after or ("", "", 1 << 62, 0)
+        place = {"prefix": prefix, "network": network, "priority": priority, "route": route}
+        spans = [{**span, **place, "connector": query.connector} for span in _spans(query.near)]
+        found = yield from _listed(Q.list_routes, Q.count_routes, spans, query.limit, query.first)
+        return [route_of(row) for row in found]
+
+    @browse
+    def count_routes(self, query: RouteQuery) -> Steps[int]:
+        spans = [{**span, "connector": query.connector} for span in _spans(query.near)]
+        return (yield from _sum(Q.count_routes, spans))
+
+    @listing
+    def route(self, route: int) -> Steps[Route | None]:
+        rows = yield Q.route_by_id(route=route)
+        return route_of(rows[0]) if rows else None
+
+    @listing
+    def routes_to(self, targets: Sequence[tuple[str, str]]) -> Steps[list[Route]]:
+        networks, starts = {network for network, _ in targets}, {prefix for _, prefix in targets}
+        rows = yield Q.routes_to(networks=sorted(networks), prefixes=sorted(starts))
+        return [route_of(row) for row in rows]
+
+    @listing
+    def routed_connectors(self) -> Steps[set[int]]:
+        rows = yield Q.routed_connectors()
+        return {connector for (connector,) in rows}
+
+    @browse
+    def prices(self, query: PriceQuery) -> Steps[list[tuple[Price, bool]]]:
+        spans = yield from _price_spans(query)
+        found = yield from _listed(Q.list_prices, Q.count_prices_in, spans, query.limit, query.first)
+        return [(Price(*row), bool(holds)) for *row, holds in found]
+
+    @browse
+    def count_prices(self, query: PriceQuery) -> Steps[int]:
+        return (yield from _sum(Q.count_prices_in, (yield from _price_spans(query))))
+
+    @browse
+    def plan_names(self) -> Steps[list[str]]:
+        priced = yield Q.plans_with_prices()
+        routed = yield Q.plans_with_routes()
+        return sorted({name for (name,) in (*priced, *routed)})
+
+    @browse
+    def costs(self, query: CostQuery) -> Steps[list[Cost]]:
+        connectors = [query.connector] if query.connector else [of for (of,) in (yield Q.connectors_with_costs())]
+        last, *place = query.after or (0, "", "", -1)
+        spans = []
+        for connector in connectors:
+            network, prefix, since = place if connector == last else ("", "", -1)
+            if connector >= last:
+                key = {"connector": connector, "network": network, "prefix": prefix, "since": since}
+                spans.append({**key, "past": int(query.past), "now": query.now})
+        found = yield from _listed(Q.list_costs, Q.list_costs, spans, query.limit, 0)
+        return [Cost(*row) for row in found]
+
+    @listing
+    def networks(self, after: str, limit: int, mccmnc: str | None = None) -> Steps[list[MobileNetwork]]:
+        rows = yield Q.list_networks(after=after, limit=limit, mccmnc=mccmnc)
+        return [MobileNetwork(*row) for row in rows]
+
+
+Span = dict[str, Any]
+"""Parameters of a statement for a part of the rows, for example from the prefix `low` until before `high`."""
+
+_BEHIND_DIGITS: Final = "a"
+"""It sorts behind all digits, in every collation of PostgreSQL."""
+
+
+def _spans(digits: str) -> list[Span]:
+    """Returns the spans of prefixes near to digits, in their order: each shorter prefix, then all longer ones."""
+    shorter = [{"low": each, "high": f"{each}0"} for each in reversed(prefixes(digits)[1:])]
+    return [*shorter, {"low": digits, "high": digits + _BEHIND_DIGITS}]
+
+
+def _price_spans(query: PriceQuery) -> Steps[list[Span]]:
+    plans = [query.plan] if query.plan else [name for (name,) in (yield Q.plans_with_prices())]
+    last, *place = query.after or ("", "", -1)
+    spans = []
+    for plan in plans:
+        prefix, since = place if plan == last else ("", -1)
+        if plan >= last:
+            key = {"plan": plan, "prefix": prefix, "since": since, "past": int(query.past), "now": query.now}
+            spans += [{**key, **span} for span in _spans(query.near)]
+    return spans
+
+
+def _listed(
+    rows_of: Callable[..., Query], count_of: Callable[..., Query], spans: Sequence[Span], limit: int, first: int
+) -> Steps[list[Row]]:
+    """Returns `limit` rows of the spans, one span after the other, without the first rows."""
+    found: list[Row] = []
+    for span in spans:
+        if len(found) == limit:
+            break
+        if first:
+            ((count,),) = yield count_of(**span)
+            if count <= first:
+                first -= count
+                continue
+        found += yield rows_of(**span, limit=limit - len(found), first=first)
+        first = 0
+    return found
+
+
+def _sum(count_of: Callable[..., Query], spans: Sequence[Span]) -> Steps[int]:
+    total = 0
+    for span in spans:
+        ((count,),) = yield count_of(**span)
+        total += count
+    return total

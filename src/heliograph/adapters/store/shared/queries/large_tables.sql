@@ -25,3 +25,74 @@ WHERE connector {among(connectors)} AND network = '' AND prefix {among(prefixes)
 UNION ALL
 SELECT {cost} FROM cost
 WHERE connector {among(connectors)} AND network = :network AND network <> '' AND {present(cost)};
+
+-- list_routes: A part of the routes in a span of prefixes, behind a place, the highest priority of a target first.
+SELECT {route} FROM route
+WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
+  AND (prefix, network) >= (:prefix, :network)
+  AND ((prefix, network) > (:prefix, :network) OR priority < :priority OR (priority = :priority AND id > :route))
+ORDER BY prefix, network, priority DESC, id LIMIT :limit OFFSET :first;
+
+-- count_routes: How many routes are in a span of prefixes.
+SELECT count(*) FROM route
+WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint));
+
+-- route_by_id: A route.
+SELECT {route} FROM route WHERE id = :route;
+
+-- routes_to: The routes of some prefixes or networks.
+SELECT {route} FROM route WHERE prefix {among(prefixes)} AND network {among(networks)};
+
+-- routed_connectors: The connectors that have routes.
+SELECT DISTINCT connector FROM route;
+
+-- plans_with_prices: The plans that have prices, by name: a step of the index for each.
+WITH RECURSIVE names(plan) AS (
+    SELECT min(plan) FROM price
+    UNION ALL SELECT (SELECT min(p.plan) FROM price AS p WHERE p.plan > names.plan) FROM names WHERE plan IS NOT NULL
+)
+SELECT plan FROM names
+WHERE EXISTS (SELECT 1 FROM price AS p WHERE p.plan = names.plan AND {present(price)}) ORDER BY plan {bytewise};
+
+-- plans_with_routes: The plans that have routes of their own.
+WITH RECURSIVE names(plan) AS (
+    SELECT min(plan) FROM route WHERE plan <> ''
+    UNION ALL SELECT (SELECT min(r.plan) FROM route AS r WHERE r.plan <> '' AND r.plan > names.plan) FROM names
+    WHERE plan IS NOT NULL
+)
+SELECT plan FROM names WHERE plan IS NOT NULL;
+
+-- connectors_with_costs: The connectors that have costs, in their order.
+SELECT id FROM connector WHERE EXISTS (SELECT 1 FROM cost WHERE cost.connector = connector.id AND {present(cost)})
+ORDER BY id;
+
+-- list_prices: A part of the prices of a plan in a span of prefixes, behind a place; and whether each holds now.
+SELECT {price}, since <= :now AND NOT is_replaced
+FROM (
+    SELECT {price}, EXISTS (
+        SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
+          AND later.since > price.since AND later.since <= :now AND {present(price)}) AS is_replaced
+    FROM price
+    WHERE plan = :plan AND prefix >= :low AND prefix < :high AND (prefix, since) > (:prefix, :since) AND {present(price)}
+) AS found
+WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix, since LIMIT :limit OFFSET :first;
+
+-- count_prices_in: How many prices of a plan are in a span of prefixes.
+SELECT count(*) FROM price
+WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)}
+  AND (CAST(:past AS bigint) = 1 OR NOT EXISTS (
+    SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
+      AND later.since > price.since AND later.since <= :now AND {present(price)}));
+
+-- list_costs: A part of the costs of a connector, behind a place.
+SELECT {cost} FROM cost
+WHERE connector = :connector AND (network, prefix, since) > (:network, :prefix, :since) AND {present(cost)}
+  AND (CAST(:past AS bigint) = 1 OR NOT EXISTS (
+    SELECT 1 FROM cost AS later WHERE later.connector = cost.connector AND later.network = cost.network
+      AND later.prefix = cost.prefix AND later.since > cost.since AND later.since <= :now AND {present(cost)}))
+ORDER BY network, prefix, since LIMIT :limit;
+
+-- list_networks: The next prefixes, of all networks or of a network.
+SELECT prefix, mccmnc, name FROM mobile_network
+WHERE prefix > :after AND (CAST(:mccmnc AS text) IS NULL OR mccmnc = CAST(:mccmnc AS text))
+ORDER BY prefix LIMIT :limit;

@@ -148,7 +148,9 @@ SELECT {route} FROM route
 ORDER BY prefix {bytewise}, priority, id;
 
 -- plan_of_accounts: The accounts of plans that have routes or rules.
-SELECT id, plan FROM account WHERE plan IN (SELECT plan FROM route WHERE plan <> '' UNION ALL SELECT name FROM plan);
+SELECT id, plan FROM account
+WHERE EXISTS (SELECT 1 FROM plan AS p WHERE p.name = account.plan)
+   OR EXISTS (SELECT 1 FROM route AS r WHERE r.plan = account.plan AND r.plan <> '');
 
 -- plans: The rules of plans, by name.
 SELECT name, routing, min_margin, unknown_cost, min_quality FROM plan ORDER BY name {bytewise};
