@@ -28,12 +28,12 @@ class Marks:
     """Checks after each commit that the slow tables are complete below each mark.
 
     There are hundreds of rows and thousands of commits, so only rows with pending work are checked. Finished rows stay
-    right, unless retention drops rows, or a resend takes answers back.
+    right, unless retention drops rows, a resend takes answers back, or a request in doubt is undone (`goes_back`).
     """
 
-    def __init__(self, rows: Rows, *, resends: bool = False) -> None:
+    def __init__(self, rows: Rows, *, goes_back: bool = False) -> None:
         self._rows = rows
-        self._looks_anew = resends or rows.archive is not None
+        self._looks_anew = goes_back or rows.archive is not None
         self._begin()
 
     def _begin(self) -> None:
@@ -130,6 +130,14 @@ def credit(rows: Rows) -> list[str]:
         for account, balance in rows.balances.items()
         if balance < least[account]
     ]
+
+
+def refused(shards: list[Rows], accept: Accept) -> list[str]:
+    """Nothing of a request is stored if it was refused, as unavailable or for another reason."""
+    if accept.verdict in (Verdict.IN_DOUBT, Verdict.REPLAYED):
+        return []
+    stored = [message.key for message in accept.messages if any(message.key in rows.messages for rows in shards)]
+    return [f"the request {accept.key} was refused and is stored"] if stored else []
 
 
 def refusal(accept: Accept) -> list[str]:
@@ -263,21 +271,26 @@ def rates(operators: list[Operator]) -> list[str]:
     return wrong
 
 
-def order(operators: list[Operator], planned: set[int]) -> list[str]:
+def order(operators: list[Operator], planned: set[int], *, tried_again: bool = False) -> list[str]:
     """To each recipient an account's messages are first sent in the order of their acceptance, except scheduled
-    messages (`planned`)."""
+    messages (`planned`). `tried_again`: requests may be accepted in another order than they came in. Then a message may
+    pass those that came later."""
     wrong = []
     for operator in operators:
-        latest: dict[tuple[int, str], int] = {}
+        passed: dict[tuple[int, str], list[Message]] = {}
         seen: set[int] = set()
         for message in operator.sequence:
             key, recipient = message.key, (message.account, message.destination)
             if key in seen or key in planned:
                 continue
             seen.add(key)
-            if latest.get(recipient, 0) > key:
-                wrong.append(f"{key} was overtaken by {latest[recipient]}")
-            latest[recipient] = max(key, latest.get(recipient, 0))
+            before = passed.setdefault(recipient, [])
+            wrong += [
+                f"{key} was overtaken by {each.key}"
+                for each in before
+                if each.key > key and not (tried_again and each.time < message.time)
+            ]
+            before.append(message)
     return wrong
 
 

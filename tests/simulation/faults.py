@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 from heliograph.adapters.smpp.outcome import FAILOVER_ON
 from heliograph.adapters.store.postgres.record import note_written, without
 from heliograph.app.configuration import Connector
-from heliograph.app.facts import Facts, Message, Verdict
+from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import (
     Accepted,
+    Away,
     CarrierEvents,
     CarrierState,
     Deferred,
@@ -29,7 +30,7 @@ from heliograph.app.ports import (
 )
 from heliograph.app.webhook_job import TryResult, WebhookJob
 from heliograph.domain.message.receipt import Delivery
-from tests.support.memory_delivery import MemoryCommits
+from tests.support.memory_delivery import MemoryCommits, void
 from tests.support.memory_rows import MemoryPart, Rows
 from tests.support.memory_store import MemoryStore
 
@@ -101,15 +102,21 @@ class Around:
 class FaultyStore(MemoryStore):
     """Takes its time, before and after, and sometimes fails: before anything is done, or after all facts of a commit
     without requests were written. As PostgreSQL's does, it then leaves these facts out of the next commit. Otherwise a
-    row that was claimed meanwhile would be released a second time."""
+    row that was claimed meanwhile would be released a second time.
 
-    def __init__(self, rows: Rows, chance: random.Random, odds: Odds) -> None:
+    `doubts`: it also loses answers to commits with requests, and fails as a store that is away for a moment.
+    """
+
+    def __init__(self, rows: Rows, chance: random.Random, odds: Odds, *, doubts: bool = False) -> None:
         super().__init__(rows)
         self._chance = chance
         self._odds = odds
         self.watchers: list[Callable[[Facts], None]] = []
         self.outages = 0
         """Commits that failed for want of the store."""
+        self._doubts = doubts
+        self._in_doubt: list[tuple[Accept, Accept]] = []
+        """Requests with a lost answer, each with a copy as it was written."""
         self._written = Facts()
         """Facts of commits with lost answers, until a commit succeeds."""
         self.unheard: Callable[[], None] = lambda: None
@@ -125,7 +132,10 @@ class FaultyStore(MemoryStore):
             await self._before()
         except Unavailable:
             self.outages += 1
+            if self._doubts:
+                raise Away("the store is away for a moment") from None
             raise
+        self._settle()
         left = without(facts, self._written)
         try:
             await MemoryCommits(self._place).record(left)
@@ -136,11 +146,26 @@ class FaultyStore(MemoryStore):
         for watch in self.watchers:
             watch(left)
         await self._after()
-        if not facts.accepts and self._chance.random() < self._odds.store_fails_after:
+        if (self._doubts or not facts.accepts) and self._chance.random() < self._odds.store_fails_after:
             note_written(self._written, left)
             self.outages += 1
-            raise Unavailable("it was written, but its answer is lost")
+            self._in_doubt = [(accept, replace(accept)) for accept in facts.accepts]
+            for accept in facts.accepts:
+                accept.verdict = Verdict.IN_DOUBT
+            raise Away("it was written, but its answer is lost")
         self._written = Facts()
+
+    def forget_doubts(self) -> None:
+        """Must be called as a run begins: the run before knows no more of its requests in doubt."""
+        self._in_doubt = []
+
+    def _settle(self) -> None:
+        """Undoes requests in doubt that were not taken up, and tells their fate."""
+        in_doubt, self._in_doubt = self._in_doubt, []
+        for asked, written in in_doubt:
+            there = written.verdict is Verdict.ACCEPTED and not void(self._place.rows, written)
+            if asked.verdict is Verdict.IN_DOUBT:
+                asked.verdict = Verdict.ACCEPTED if there else Verdict.UNAVAILABLE
 
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name not in _SLOW:

@@ -32,6 +32,8 @@ PLANS: dict[str, Plan] = {
     "shards-memory": Plan(shards=2, requests_s=15.0, short_memory=True, recipients=6, lives=4),
     "unfit": Plan(unfit=0.05, lives=4),
     "shards-unfit": Plan(unfit=0.1, shards=2, graceful=True),
+    "doubts": Plan(doubts=True, lives=4),
+    "doubts-memory": Plan(doubts=True, requests_s=15.0, short_memory=True, recipients=6, lives=4, graceful=True),
     "inbound": Plan(phones=0.6, lives=4),
     "inbound-stops": Plan(phones=0.6, graceful=True),
     "inbound-clock": Plan(phones=0.6, clock_jumps=True),

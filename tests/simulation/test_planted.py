@@ -333,6 +333,20 @@ def customers_are_told_yes_when_the_commit_failed(patch: pytest.MonkeyPatch) -> 
     patch.setattr(GroupCommit, "_answer", broken)
 
 
+@bug("was refused and is stored", plan=replace(CROWDED, doubts=True))
+def a_request_in_doubt_is_refused_at_once(patch: pytest.MonkeyPatch) -> None:
+    answer = GroupCommit._answer
+
+    def broken(self: GroupCommit, thens: list[Any]) -> None:
+        for accept, _ in thens:
+            if accept.verdict is Verdict.IN_DOUBT:
+                accept.verdict = Verdict.UNAVAILABLE
+        self._reply([each for each in thens if each[0].verdict is Verdict.UNAVAILABLE])
+        answer(self, [each for each in thens if each[0].verdict is not Verdict.UNAVAILABLE])
+
+    patch.setattr(GroupCommit, "_answer", broken)
+
+
 @bug("a task died: .*commit")
 def the_commit_dies(patch: pytest.MonkeyPatch) -> None:
     def broken(self: GroupCommit, facts: Facts, seconds: float) -> None:

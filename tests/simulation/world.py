@@ -117,6 +117,8 @@ class Plan:
     """Whether another operator tries a message without an answer."""
     failover_receipts: bool = False
     """Whether another operator tries a message that the first did not deliver."""
+    doubts: bool = False
+    """Whether the store loses answers to commits with requests."""
     unfit: float = 0.0
     """The share of values from operators, receivers and customers that all stores reject."""
 
@@ -151,7 +153,8 @@ class Simulation:
         if self.plan.failover and chance.random() < 0.5:  # only a sound store lets messages leave an operator in time
             self.odds.store_fails = self.odds.store_fails_after = 0.0
         self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
-        self.marks = [checks.Marks(rows, resends=self.plan.failover_receipts) for rows in self.shards]
+        goes_back = self.plan.failover_receipts or self.plan.doubts
+        self.marks = [checks.Marks(rows, goes_back=goes_back) for rows in self.shards]
         self.clock = VirtualClock()
         self.journal = NoJournal()
         self.told: set[int] = set()
@@ -196,7 +199,9 @@ class Simulation:
     # --- set up
 
     def _open(self) -> Store:
-        self.stores = stores = [FaultyStore(rows, self.chance, self._odds) for rows in self.shards]
+        self.stores = stores = [
+            FaultyStore(rows, self.chance, self._odds, doubts=self.plan.doubts) for rows in self.shards
+        ]
         for store in stores:
             store.watchers.append(self._on_commit)
             store.unheard = self.suspensions.unheard
@@ -243,7 +248,7 @@ class Simulation:
         if not self.plan.clock_jumps:  # a clock that was ahead has ended validities too early
             self.wrong += checks.liveness(self.rows, calm)
         self.wrong += checks.rates(operators)
-        self.wrong += checks.order(operators, self.planned | self.suspensions.held)
+        self.wrong += checks.order(operators, self.planned | self.suspensions.held, tried_again=self.plan.doubts)
         if self.plan.failover:
             self.wrong += self.failovers.end(self.directory, self.rows)
         if self.plan.esmes:
@@ -320,6 +325,8 @@ class Simulation:
         return self.odds
 
     async def _start(self) -> tuple[Engine, ScriptedSender]:
+        for store in self.stores:
+            store.forget_doubts()
         deadlines = TimeLimits(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=CALLBACK_HOURS)
         while True:
             self.node += 1
@@ -596,7 +603,9 @@ class Simulation:
     def _answered(self, outages: int, accept: Accept) -> None:
         if accept.verdict is Verdict.ACCEPTED:
             self.told.update(message.key for message in accept.messages)
-        elif self._outages == outages and self.intake._open:
+            return
+        self.wrong += checks.refused(self.shards, accept)
+        if self._outages == outages and self.intake._open:
             self.wrong += checks.refusal(accept)
 
     async def _change_mind(self) -> None:

@@ -103,6 +103,36 @@ def allowance_of(rows: Rows, account: int) -> Allowance:
     )
 
 
+def void(rows: Rows, accept: Accept) -> bool:
+    """Undoes a request with a lost answer, as `void_accepts` of PostgreSQL does. Returns False if it was taken up."""
+    keys = [message.key for message in accept.messages if message.key in rows.messages]
+    if not keys:
+        return True
+    waiting = [rows.queue[key] for key in keys if key in rows.queue]
+    is_taken = (
+        any(row.node is not None or row.attempted for row in waiting)
+        or any((key, 0) in rows.sent for key in keys)
+        or any(key in rows.finals and rows.messages[key].price for key in keys)
+    )
+    if is_taken:
+        for message in (rows.messages[key] for key in keys):
+            if message.key not in rows.queue and message.key not in rows.finals and (message.key, 0) not in rows.sent:
+                rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
+        return False
+    for key in keys:
+        del rows.messages[key]
+        rows.queue.pop(key, None)
+        rows.finals.pop(key, None)
+    rows.batches.pop(accept.key, None)
+    if accept.reference is not None:
+        rows.references.pop((accept.account, accept.reference), None)
+    charges = [each for each in rows.ledger if each.kind is EntryKind.CHARGE and each.key == accept.key]
+    for charge in charges:
+        rows.ledger.remove(charge)
+        rows.balances[charge.account] -= charge.amount
+    return True
+
+
 def _claimable(rows: Rows) -> list[QueueRow | RetryRow | PartRow]:
     return [*rows.queue.values(), *rows.retries.values(), *rows.inbound_parts.values()]
 
