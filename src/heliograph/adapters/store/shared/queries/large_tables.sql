@@ -14,7 +14,7 @@ WHERE prefix = '' AND network = :network AND network <> ''
 SELECT {price} FROM price
 WHERE plan {among(plans)} AND prefix {among(prefixes)} AND {present(price)}
 UNION
-SELECT * FROM (
+SELECT {price} FROM (
     SELECT {price} FROM price
     WHERE plan = :plan AND since <= :now AND {present(price)} LIMIT 1
 ) AS held;
