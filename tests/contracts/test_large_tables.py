@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from heliograph.adapters.store.shared import lists
-from heliograph.app.configuration import Account, Connector, Missing, Plan, Price, Route
+from heliograph.app.configuration import Account, Connector, Missing, MobileNetwork, Plan, Price, Route
 from heliograph.app.ports import CostQuery, PriceQuery, RouteQuery, Store
 from heliograph.app.routing.explain import deciding_keys, explain
 from heliograph.domain.money.costs import in_force as costs_in_force
@@ -154,3 +154,14 @@ async def test_routes_are_found_by_id_and_by_target(store: Store) -> None:
 
 def is_near(prefix: str, wanted: str) -> bool:
     return prefix.startswith(wanted) or wanted.startswith(prefix)
+
+
+async def test_the_rows_of_a_list_are_found_by_their_prefixes(store: Store) -> None:
+    prices = [Price("gold", "49", 1), Price("gold", "49", 2, since=9), Price("gold", "44", 3), Price("silver", "49", 4)]
+    await store.network.set_prices(prices, [])
+    found = await store.large_tables.prices_of("gold", ["49", "33"])
+    assert sorted(found, key=lambda each: each.since) == prices[:2]
+    networks = [MobileNetwork("49", "26201"), MobileNetwork("491", "26202"), MobileNetwork("44", "23401")]
+    await store.mobile_networks.put(networks)
+    assert await store.large_tables.networks_of(["491", "33", "49"]) == networks[:2]
+    assert await store.routing_lists.count_networks() == 3

@@ -43,6 +43,13 @@ class MemoryLargeTables(MemoryPart):
         ]
         return LargeRows(networks, routes, prices, costs)
 
+    async def prices_of(self, plan: str, prefixes: Sequence[str]) -> list[Price]:
+        there = self._open().prices.values()
+        return [replace(each) for each in there if each.plan == plan and each.prefix in prefixes]
+
+    async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
+        return [each for prefix, each in sorted(self._open().networks.items()) if prefix in prefixes]
+
 
 class MemoryRoutingLists(MemoryPart):
     """`app.ports.RoutingLists`."""
@@ -107,6 +114,9 @@ class MemoryRoutingLists(MemoryPart):
     async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
         there = sorted(self._open().networks.items())
         return [each for prefix, each in there if prefix > after and mccmnc in (None, each.mccmnc)][:limit]
+
+    async def count_networks(self) -> int:
+        return len(self._open().networks)
 
 
 def key_of(cost: Cost) -> tuple[int, str, str, int]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heliograph.app.configuration import Cost, MobileNetwork, Tables
+from heliograph.app.configuration import Cost, MobileNetwork
 from heliograph.app.records import Earning, TakenSegment
 from heliograph.app.resources.report_margin import MARGIN_BY, MarginSheet, MarginSum
 from heliograph.domain.message.ids import first_key_at, time_of
@@ -59,7 +59,10 @@ def test_a_history_has_the_costs_of_each_moment(given_costs: list[Cost], of: int
 
 @given(costs, earnings, st.lists(st.sampled_from(MARGIN_BY), min_size=1, unique=True))
 def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list[Earning], by: list[str]) -> None:
-    sheet = MarginSheet(by, HOUR, Tables(1, [], [], [], networks=NETWORKS, costs=given_costs), CONNECTORS, PLANS)
+    sheet = MarginSheet(by, HOUR, CONNECTORS, PLANS)
+    sheet.know_networks(NETWORKS)
+    for connector in CONNECTORS:
+        sheet.know_costs([each for each in given_costs if each.connector == connector])
     naive: dict[tuple[str, ...], list[int]] = {}
     for earning in found:
         sheet.add(earning)

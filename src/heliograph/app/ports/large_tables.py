@@ -47,6 +47,12 @@ class LargeTables(Protocol):
         of the plan and of the plan `default`. If the plan has a price that holds, one such price is among them, since
         a plan without any has the prices of `default`."""
 
+    async def prices_of(self, plan: str, prefixes: Sequence[str]) -> list[Price]:
+        """Returns all prices of these prefixes in a plan, past and future ones included."""
+
+    async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
+        """Returns the networks of these prefixes."""
+
 
 Key = tuple[Any, ...]
 """The place of a row in a list, such as `("gold", "49", 0)` of a price."""
@@ -128,3 +134,6 @@ class RoutingLists(Protocol):
 
     async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
         """Returns the next prefixes behind a prefix, of all networks or of a network."""
+
+    async def count_networks(self) -> int:
+        """Returns the number of prefixes."""

@@ -16,6 +16,9 @@ MOST_AT_ONCE: Final = 200_000
 IMPORT_OCTETS: Final = 32 << 20
 """Octets. The largest body of an import: 200,000 prefixes of 160 octets."""
 
+COMPARED: Final = 5_000
+"""Prefixes of a list that are compared with the stored rows at once: some milliseconds of the event loop."""
+
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
 _MCCMNC = re.compile(r"[0-9]{5,6}").fullmatch
 
@@ -38,13 +41,17 @@ async def put_all(desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bo
     wanted = {each["prefix"]: MobileNetwork(each["prefix"], each["mccmnc"], each.get("name", "")) for each in networks}
     if len(wanted) < len(networks):
         raise Invalid("networks", "two of them have the same prefix")
-    there = {each.prefix: each for each in (await desk.store.network.tables()).networks}
-    added, same = len(wanted.keys() - there.keys()), sum(there.get(prefix) == each for prefix, each in wanted.items())
+    known = same = 0
+    prefixes = list(wanted)
+    for start in range(0, len(prefixes), COMPARED):
+        there = await desk.store.large_tables.networks_of(prefixes[start : start + COMPARED])
+        known += len(there)
+        same += sum(wanted[each.prefix] == each for each in there)
     counts = {
-        "added": added,
-        "changed": len(wanted) - added - same,
+        "added": len(wanted) - known,
+        "changed": known - same,
         "same": same,
-        "removed": len(there.keys() - wanted.keys()) if replace else 0,
+        "removed": await desk.store.routing_lists.count_networks() - known if replace else 0,
     }
     audited = desk.audited("network.import", "networks", {name: str(count) for name, count in counts.items()})
     await audited.mobile_networks.put(list(wanted.values()), replace_all=replace)

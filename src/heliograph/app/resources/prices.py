@@ -22,6 +22,9 @@ MOST_AT_ONCE: Final = 200_000
 ORDER: Final = ("plan", "prefix", "since")
 """The fields by which prices are listed."""
 
+COMPARED: Final = 5_000
+"""Prefixes of a list that are compared with the stored prices at once: some milliseconds of the event loop."""
+
 PRICES_KEPT: Final = 100
 """Prices of a prefix of which the audit log looks for the price that is removed."""
 
@@ -127,7 +130,10 @@ async def put(
         raise Invalid("prices", "two of them have the same plan, prefix and date")
     named = sorted({each.plan for each in wanted})
     replaced = named if replace else ()
-    changes = _compared(by_key, (await desk.store.network.tables()).prices, replaced)
+    changes = await _compared(desk, by_key, named)
+    if replace:
+        there = [await desk.store.routing_lists.count_prices(PriceQuery(desk.now, plan, past=True)) for plan in named]
+        changes["removed"] = sum(there) - changes["changed"] - changes["same"]
     if not dry_run:
         counts = {"prices": len(wanted), "added": changes["added"], "changed": changes["changed"]}
         counts |= {"removed": changes["removed"]} if replace else {}
@@ -150,16 +156,18 @@ def format_since(since: int) -> str:
     return _day(format_utc(since)) if since else ""
 
 
-def _compared(wanted: Mapping[Key, Price], there: Sequence[Price], replaced: Sequence[str]) -> dict[str, int]:
+async def _compared(desk: Desk, wanted: Mapping[Key, Price], plans: Sequence[str]) -> dict[str, int]:
+    """Returns the counts of changes without a replacement. It reads the prices of the list's prefixes only."""
     changes = {"added": len(wanted), "changed": 0, "same": 0, "removed": 0}
-    for price in there:
-        new = wanted.get(_key(price))
-        if new is None:
-            changes["removed"] += price.plan in replaced
-            continue
-        is_same = new.price == price.price and new.inbound in (None, price.inbound)
-        changes["added"] -= 1
-        changes["same" if is_same else "changed"] += 1
+    for plan in plans:
+        prefixes = list(dict.fromkeys(each.prefix for each in wanted.values() if each.plan == plan))
+        for start in range(0, len(prefixes), COMPARED):
+            for price in await desk.store.large_tables.prices_of(plan, prefixes[start : start + COMPARED]):
+                new = wanted.get(_key(price))
+                if new is not None:
+                    is_same = new.price == price.price and new.inbound in (None, price.inbound)
+                    changes["added"] -= 1
+                    changes["same" if is_same else "changed"] += 1
     return changes
 
 

@@ -1,10 +1,11 @@
 """The margin report: the charges of messages less the costs of their operators, exactly over changes of both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from heliograph.app.configuration import MobileNetwork, Tables
+from heliograph.app.configuration import Cost, MobileNetwork
+from heliograph.app.ports.large_tables import CostQuery
 from heliograph.app.records import Earning, Scope
 from heliograph.app.resources.description import Operation
 from heliograph.app.resources.desk import Desk, Invalid
@@ -14,7 +15,7 @@ from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.costs import CostHistory
 from heliograph.domain.numbers.country import country_of
-from heliograph.domain.numbers.phone import PrefixTable
+from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
 
 MARGIN_BY: Final = ("connector", "country", "network", "plan")
 """Kinds of groups that the report may have."""
@@ -24,6 +25,9 @@ DAY_MS: Final = 24 * HOUR_MS
 
 HOURLY_MS: Final = 3 * DAY_MS
 """Up to this length a report has a point an hour, otherwise a day (UTC)."""
+
+PAGE_ROWS: Final = 10_000
+"""Costs or networks that are read at once."""
 
 PAGE: Final = 500
 """Messages that are read and added at once: some 5 ms, after which the gateway's other work has its turn."""
@@ -64,7 +68,6 @@ class MarginSheet:
         self,
         by: Sequence[str],
         step: int,
-        tables: Tables,
         connectors: Mapping[int, str],
         plans: Mapping[int, str],
     ) -> None:
@@ -74,10 +77,19 @@ class MarginSheet:
         """By the start (ms) of the step in which messages were accepted."""
         self._step = step
         self._by = by
-        self._costs = CostHistory(tables.costs)
-        self._networks = _networks(tables.networks)
+        self._costs = CostHistory(())
+        self._networks: PrefixTable[str] = PrefixTable()
         self._connectors = connectors
         self._plans = plans
+
+    def know_costs(self, costs: Sequence[Cost]) -> None:
+        """Adds all costs of connectors, which must come before their messages."""
+        self._costs.add(costs)
+
+    def know_networks(self, networks: Sequence[MobileNetwork]) -> None:
+        """Adds networks by prefix, for messages that keep none."""
+        prefixes, codes = [each.prefix for each in networks], [each.mccmnc for each in networks]
+        self._networks.put_all(prefixes, codes, SharedKeys())
 
     def add(self, earning: Earning) -> None:
         """Adds a message. It belongs to the connector of its last segment; a message that waits does not count."""
@@ -126,12 +138,18 @@ class MarginSheet:
         return [{**absent, **dict(zip(self._by, group, strict=True)), **_sums(of)} for group, of in ranked]
 
 
-def _networks(networks: Sequence[MobileNetwork]) -> PrefixTable[str]:
-    return PrefixTable({each.prefix: each.mccmnc for each in networks})
-
-
 def _sums(of: MarginSum) -> dict[str, Any]:
     return {each.name: getattr(of, each.name) for each in MARGIN_SUMS}
+
+
+async def _costs(desk: Desk, connector: int) -> AsyncIterator[Cost]:
+    """Yields all costs of a connector, past ones included."""
+    query = CostQuery(desk.now, connector, past=True, limit=PAGE_ROWS)
+    while found := await desk.store.routing_lists.costs(query):
+        for each in found:
+            yield each
+        last = found[-1]
+        query = replace(query, after=(connector, last.network, last.prefix, last.since))
 
 
 async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
@@ -144,9 +162,21 @@ async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
     kinds = by.split(",")
     plans = {account.id: account.plan for account, _ in await desk.store.accounts.all()}
     step = HOUR_MS if end - start <= HOURLY_MS else DAY_MS
-    sheet = MarginSheet(kinds, step, await desk.store.network.tables(), await desk.known_connectors(), plans)
+    sheet = MarginSheet(kinds, step, await desk.known_connectors(), plans)
+    known: set[int] = set()
+    knows_networks = False
     after, last = first_key_at(start) - 1, first_key_at(end)
     while page := await desk.store.messages.earnings(after, last, PAGE):
+        used = {segment.connector for earning in page for segment in earning.segments}
+        for connector in used - known:
+            sheet.know_costs([each async for each in _costs(desk, connector)])
+        known |= used
+        if not knows_networks and not all(earning.network for earning in page):
+            prefix = ""
+            while networks := await desk.store.routing_lists.networks(prefix, PAGE_ROWS):
+                sheet.know_networks(networks)
+                prefix = networks[-1].prefix
+            knows_networks = True
         for earning in page:
             sheet.add(earning)
         after = page[-1].key

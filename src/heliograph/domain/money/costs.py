@@ -129,6 +129,11 @@ class CostHistory:
 
     def __init__(self, costs: Iterable[DatedCost]) -> None:
         self._networks: dict[tuple[int, str], _Course] = {}
+        self._prefixes: dict[int, PrefixTable[_Course]] = {}
+        self.add(costs)
+
+    def add(self, costs: Iterable[DatedCost]) -> None:
+        """Adds all costs of connectors that have none yet."""
         prefixes: dict[int, dict[str, _Course]] = {}
         for cost in sorted(costs, key=lambda each: each.since):
             if cost.network:
@@ -137,7 +142,7 @@ class CostHistory:
                 course = prefixes.setdefault(cost.connector, {}).setdefault(cost.prefix, _Course())
             course.starts.append(cost.since)
             course.amounts.append((cost.submitted, cost.delivered))
-        self._prefixes = {connector: PrefixTable(of) for connector, of in prefixes.items()}
+        self._prefixes |= {connector: PrefixTable(of) for connector, of in prefixes.items()}
 
     def cost(self, connector: int, number: str, network: str, at: int) -> tuple[int, int] | None:
         """Returns micro-credits for a segment that the operator took at a moment (ms), and in addition if it is

@@ -32,6 +32,16 @@ class StoredLargeTables(Operations):
             [Cost(*row) for row in costs],
         )
 
+    @listing
+    def prices_of(self, plan: str, prefixes: Sequence[str]) -> Steps[list[Price]]:
+        rows = yield Q.prices_of_prefixes(plan=plan, prefixes=list(prefixes))
+        return [Price(*row) for row in rows]
+
+    @listing
+    def networks_of(self, prefixes: Sequence[str]) -> Steps[list[MobileNetwork]]:
+        rows = yield Q.networks_of_number(prefixes=list(prefixes))
+        return [MobileNetwork(*row) for row in rows]
+
 
 class StoredRoutingLists(Operations):
     @browse
@@ -96,6 +106,11 @@ class StoredRoutingLists(Operations):
     def networks(self, after: str, limit: int, mccmnc: str | None = None) -> Steps[list[MobileNetwork]]:
         rows = yield Q.list_networks(after=after, limit=limit, mccmnc=mccmnc)
         return [MobileNetwork(*row) for row in rows]
+
+    @listing
+    def count_networks(self) -> Steps[int]:
+        ((count,),) = yield Q.count_networks()
+        return int(count)
 
 
 Span = dict[str, Any]

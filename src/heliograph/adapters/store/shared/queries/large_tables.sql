@@ -1,4 +1,4 @@
--- networks_of_number: The networks of the prefixes of a number, the shortest prefix first.
+-- networks_of_number: The networks of prefixes, such as all of a number; of these the shortest is first.
 SELECT prefix, mccmnc, name FROM mobile_network WHERE prefix {among(prefixes)} ORDER BY prefix {bytewise};
 
 -- routes_of_number: The routes that may take a number of a network.
@@ -96,3 +96,9 @@ ORDER BY network, prefix, since LIMIT :limit;
 SELECT prefix, mccmnc, name FROM mobile_network
 WHERE prefix > :after AND (CAST(:mccmnc AS text) IS NULL OR mccmnc = CAST(:mccmnc AS text))
 ORDER BY prefix LIMIT :limit;
+
+-- count_networks: How many prefixes have a network.
+SELECT count(*) FROM mobile_network;
+
+-- prices_of_prefixes: All prices of some prefixes in a plan.
+SELECT {price} FROM price WHERE plan = :plan AND prefix {among(prefixes)} AND {present(price)};
