@@ -56,9 +56,11 @@ class Lease:
         """True if the lease was renewed in time for long enough that all other nodes could renew theirs.
 
         After an outage of the store, leases end before they can be renewed. The outage shows in this node's renewals:
-        one of them failed or came late, though its own lease may have held throughout.
+        one of them failed or came late, though its own lease may have held throughout. A process that was stopped
+        during the outage shows it by a renewal that is late at this moment.
         """
-        return self.holds and self._clock.monotonic() - self._since >= LEASE_S
+        now = self._clock.monotonic()
+        return self.holds and now - self._since >= LEASE_S and now - self._renewed <= LATE_S
 
     async def begin(self) -> int:
         """Takes the lease, and with it a worker number, which is returned. Raises Unavailable."""

@@ -8,7 +8,7 @@ import pytest
 from heliograph.app.configuration import OFF, ON, Connector
 from heliograph.app.ports import Fenced, Unavailable
 from heliograph.runtime.bind_slots import BindSlots
-from heliograph.runtime.lease import LEASE_S, MARGIN_S, RENEW_S, Lease
+from heliograph.runtime.lease import LATE_S, LEASE_S, MARGIN_S, RENEW_S, Lease
 from heliograph.runtime.outage import Outage
 from tests.support.connectors import smpp_connector
 from tests.support.virtual_time import VirtualClock, run
@@ -107,6 +107,21 @@ def test_a_lease_that_is_renewed_holds_for_ever() -> None:
             assert register.until[-1] - clock.now() > MARGIN_S * 1000
         assert not lapses
         keeping.cancel()
+
+    scenario(story)
+
+
+def test_a_node_that_was_stopped_gives_up_no_other_before_it_has_renewed_its_lease() -> None:
+    """The database may have been away meanwhile, so that the others could not renew theirs."""
+
+    async def story(register: Register, lease: Lease, clock: VirtualClock, lapses: list[float]) -> None:
+        keeping = asyncio.create_task(lease.keep())
+        await asyncio.sleep(20.1)
+        assert lease.settled
+        keeping.cancel()
+        await asyncio.sleep(LATE_S)
+        assert lease.holds
+        assert await lease.release_dead() == []
 
     scenario(story)
 
