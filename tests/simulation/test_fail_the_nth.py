@@ -139,6 +139,7 @@ class MainJob(Simulation):
     async def run(self) -> list[str]:
         asyncio.get_running_loop().set_exception_handler(self._on_raised)
         self.store = store = NthStore(self.rows, self.chance, self._odds)
+        self.stores = [store]
         store.nth = self.nth
         store.watchers.append(self._on_commit)
         await self._furnish()

@@ -1,5 +1,6 @@
 """PostgreSQL's recorder, when answers to its transactions are lost."""
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,7 @@ class FlakyRecorder(Recorder):
     """Executes nothing, and keeps the keys that each transaction would write."""
 
     def __init__(self) -> None:
-        super().__init__(cast("Servers", None))
+        super().__init__(cast("Servers", SimpleNamespace(guard=None)))
         self.away = self.loses = False
         self.written: list[list[int]] = []
 
