@@ -16,7 +16,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.ports import Store, Unavailable
-from heliograph.app.records import RestorePoint
+from heliograph.app.records import RestorePoint, ToldWorry
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
 from tests.support.store import HOUR, START, Given, Opener
@@ -25,6 +25,19 @@ from tests.support.store import HOUR, START, Given, Opener
 async def test_probing(store: Store) -> None:
     await store.upkeep.probe()
     await store.upkeep.probe()
+
+
+async def test_what_people_were_told_is_kept(store: Store) -> None:
+    assert await store.upkeep.told_worries() == []
+    down = ToldWorry("connector", "op1", "op1 is down", START)
+    queue = ToldWorry("queue", "", "Messages wait", START + 5)
+    other = ToldWorry("connector", "Op0", "Op0 is down", START)
+    await store.upkeep.keep_told([queue, down, other])
+    assert await store.upkeep.told_worries() == [other, down, queue]
+    await store.upkeep.keep_told([down])
+    assert await store.upkeep.told_worries() == [down]
+    await store.upkeep.keep_told([])
+    assert await store.upkeep.told_worries() == []
 
 
 async def test_counts(store: Store, given: Given, account: Account) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from heliograph.app.ports import Store
+from heliograph.app.ports import SingleJob, Store
 from heliograph.domain.message.ids import WORKERS
 from tests.support.store import HOUR, NODE, OPENERS
 
@@ -22,3 +22,5 @@ async def test_a_node_by_itself_has_all_that_it_asks_for(store: Store) -> None:
     assert await leases.lease_binds(1, NODE, 4, 9) == [0, 1, 2, 3]
     assert await leases.lease_binds(1, NODE, 2, 9) == [0, 1]
     assert await leases.lease_binds(1, NODE, 4, 0) == []
+    assert await leases.lease_job(SingleJob.ALERTS, NODE)
+    assert await leases.lease_job(SingleJob.ALERTS, NODE)

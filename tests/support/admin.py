@@ -293,6 +293,7 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
             composer=lambda: gateway.composer,
             kinds=kinds() if connector_kinds is None else connector_kinds,
             carrier_states=carrier_states,
+            waiting=lambda: {1: (3, START - 5_000)},
             probe=probe,
         ),
         journal=gateway.journal,
@@ -307,8 +308,6 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
         clock=clock,
         secrets=secrets,
         pulse=RecentActivity(dict, ("accepted", "submitted", "delivered", "failed")),
-        waiting=lambda: {1: (3, START - 5_000)},
-        healthy=lambda: True,
         status_name=lambda status: f"STATUS_{status:X}",
         simulated=simulator,
     )

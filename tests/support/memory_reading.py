@@ -29,6 +29,7 @@ from heliograph.app.records import (
     Search,
     SearchPage,
     TakenSegment,
+    ToldWorry,
 )
 from heliograph.app.resources.messages import fits
 from heliograph.domain.limits.gate import holder_of
@@ -327,6 +328,12 @@ class MemoryUpkeep(MemoryReading):
         )
         held = Counter(holder for row in rows.queue.values() if row.node is None and (holder := holder_of(row.held)))
         return BacklogCounts(scheduled, waiting, oldest, dict(deferred), awaiting, owed, ended, orphans, dict(held))
+
+    async def told_worries(self) -> list[ToldWorry]:
+        return sorted(self._open().told_worries, key=lambda told: (told.topic, told.subject))
+
+    async def keep_told(self, told: Sequence[ToldWorry]) -> None:
+        self._open().told_worries = list(told)
 
     async def ended_unknown(self, since: int) -> int:
         finals = self._open().finals

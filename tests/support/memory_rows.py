@@ -44,6 +44,7 @@ from heliograph.app.records import (
     RefusedRequest,
     SignInFailure,
     SignInPlace,
+    ToldWorry,
 )
 from heliograph.domain.error import Reason
 from heliograph.domain.limits.allowance import Allowance
@@ -200,6 +201,7 @@ class Rows:
     senders: dict[tuple[int, str], RegisteredSender] = field(default_factory=dict)
     sender_rules: dict[int, SenderRule] = field(default_factory=dict)
     binds: dict[int, CustomerBind] = field(default_factory=dict)
+    told_worries: list[ToldWorry] = field(default_factory=list)
     dropped_binds: set[int] = field(default_factory=set)
     traffic: dict[tuple[int, str, int], TrafficCount] = field(default_factory=dict)
     holds: dict[tuple[int, str], tuple[TrafficHold, int | None]] = field(default_factory=dict)

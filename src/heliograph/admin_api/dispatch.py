@@ -61,7 +61,7 @@ class Dispatcher:
         """Runs an operation. The actor has its scope. Raises Fault, and the exceptions that `fault_of` knows."""
         if body is not None:
             actor.need_all(given_fields(body), operation.scopes)
-        return await operation.run(self._desk.acting_as(actor.name, actor.address), path, query, body)
+        return await operation.run(self._desk.acting_for(actor), path, query, body)
 
     async def ask(self, actor: Actor, asked: Asked) -> Any:
         """Runs an operation from within the process; returns the JSON object. Raises Fault."""

@@ -6,6 +6,7 @@ from heliograph.admin_api.drawn import operations_of
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.app.connector_kind import ConnectorKind
 from heliograph.app.resources.accounts import ACCOUNTS, LEDGER
+from heliograph.app.resources.attention import ATTENTION
 from heliograph.app.resources.audit import AUDIT
 from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
@@ -34,6 +35,7 @@ from heliograph.app.resources.templates import TEMPLATES
 
 RESOURCES: tuple[Resource, ...] = (
     OVERVIEW,
+    ATTENTION,
     ACCOUNTS,
     LEDGER,
     KEYS,

@@ -578,6 +578,20 @@ class RestorePoint:
     """Callbacks that are to be made."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToldWorry:
+    """A thing in trouble that people were told about by an alert, until they are told that it is over."""
+
+    topic: str
+    """For example `connector`."""
+    subject: str
+    """For example `op1`; may be empty."""
+    problem: str
+    """A clause, for example `op1 is down`."""
+    since: int
+    """When they were told (ms)."""
+
+
 class TakenSegment(NamedTuple):
     """A segment that an operator took, or may have taken, at a time (ms)."""
 

@@ -37,6 +37,7 @@ _COMMANDS: Final = {
     "callbacks": ("callbacks", "Receipts and messages that are pushed to customers."),
     "receipts": ("receipts", "Receipts from operators."),
     "refusals": ("resources.refusals", "Requests of customers that were refused, and why."),
+    "attention": ("attention", "Things that need somebody, such as a connector that is down."),
     "report": ("report", "Counts of messages, delivery share, spend, and delays."),
     "top": ("top", "Shows the figures of the running gateway."),
     "tail": ("tail", "Shows the events of messages, live."),

@@ -99,6 +99,8 @@ class AdminApps:
                 audit_secret=lambda: audit_secret(parts.settings),
                 hours_days=parts.settings.reports.hours_days,
                 carrier_states=parts.engine.carrier_states,
+                waiting=lambda: waiting_in_lanes(parts.engine),
+                healthy=lambda: parts.engine.gatherer.healthy,
                 probe=lambda connector: ADAPTERS[connector.kind].probe(connector, parts.settings),
                 ported=lambda: parts.directory.ported,
                 pause=asyncio.sleep,
@@ -141,7 +143,7 @@ class AdminApps:
 
         renderer = Renderer()
         renderer.compile()
-        parts, engine = self._parts, self._parts.engine
+        parts = self._parts
         self._console = Console(
             ConsoleServices(
                 most_exports=self._parts.settings.console.exports,
@@ -153,14 +155,17 @@ class AdminApps:
                 clock=parts.clock,
                 secrets=parts.secrets,
                 pulse=self._pulse,
-                waiting=lambda: {number: (len(lane), lane.oldest) for number, lane in engine.dispatcher.lanes.items()},
-                healthy=lambda: engine.gatherer.healthy,
                 status_name=CommandStatus.name_of,
                 simulated=parts.simulated,
             ),
             renderer,
         )
         return self._console
+
+
+def waiting_in_lanes(engine: Engine) -> dict[int, tuple[int, int | None]]:
+    """Returns the number of messages in each connector's lane, and the due time of the oldest."""
+    return {number: (len(lane), lane.oldest) for number, lane in engine.dispatcher.lanes.items()}
 
 
 def counts(counters: MessageCounters) -> dict[str, int]:

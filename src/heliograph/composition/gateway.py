@@ -23,6 +23,7 @@ from heliograph.app.sending.failure_register import DAILY, DAY_S, FailureRegiste
 from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
+from heliograph.composition.alerts import Alerts
 from heliograph.composition.commands import STORE_FILE, make_secrets, open_ported, open_store, retention, terms
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
@@ -138,7 +139,9 @@ class Gateway:
     engine: Engine
 
     def __init__(self, settings: Settings, *, dev: bool) -> None:
+        """Raises Unusable if alerts cannot be sent as the settings say."""
         self._settings = settings
+        self._alerts = Alerts(settings)
         self._dev = dev
         self._simulated: SimulatedOperator | None = None
         self._node = secrets.randbits(48)
@@ -227,7 +230,7 @@ class Gateway:
         self._refusal_writer.start()
         self._encryption = self._make_encryption_upkeep(opened)
         self._encryption.start()
-        self._start_guard()
+        self._start_rounds()
         await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
         self._journal.log("info", "ready", url=self.url)
@@ -285,19 +288,11 @@ class Gateway:
             await self._listening.stop(drain * HTTP_GRACE_SHARE)
         if hasattr(self, "_smpp_server"):
             await self._smpp_server.stop(drain * HTTP_GRACE_SHARE)
-        if hasattr(self, "_admin"):
-            await self._admin.stop()
+        await self._stop_started("_alerts", "_admin")
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
             await self._watching.stop()
-        if hasattr(self, "_encryption"):
-            await self._encryption.stop()
-        if hasattr(self, "_guard"):
-            await self._guard.stop()
-        if hasattr(self, "_refusal_writer"):
-            await self._refusal_writer.stop()
-        if hasattr(self, "_failure_writer"):
-            await self._failure_writer.stop()
+        await self._stop_started("_encryption", "_guard", "_refusal_writer", "_failure_writer")
         if self._simulated is not None:
             await self._simulated.stop()
         if hasattr(self, "_directory") and self._directory.ported is not None:
@@ -307,11 +302,17 @@ class Gateway:
         overdue.cancel()
         self._journal.log("info", "stopped")
 
+    async def _stop_started(self, *names: str) -> None:
+        """Stops these parts in this order. A start that failed has not made all of them."""
+        for name in names:
+            if hasattr(self, name):
+                await getattr(self, name).stop()
+
     def _make_encryption_upkeep(self, opened: OpenedStore) -> EncryptionUpkeep:
         reseals = "upkeep" in self._settings.node.roles
         return EncryptionUpkeep(opened.encryption, self._clock, self._journal, self.engine.failed.set, reseals=reseals)
 
-    def _start_guard(self) -> None:
+    def _start_rounds(self) -> None:
         self._guard = TrafficGuard(
             self._watching.traffic,
             self._store.guard,
@@ -323,6 +324,7 @@ class Gateway:
             self._settings.messages.guard_young_days,
         )
         self._guard.start()
+        self._alerts.start(self._store, self._clock, self._journal, self.engine, self._node)
 
     def _give_up(self) -> None:
         """Logs every task that has not ended, and ends the process as in a crash, which loses nothing."""

@@ -77,6 +77,14 @@ def endpoint_problem(text: str) -> str | None:
     return None
 
 
+def alerts_problem(urls: tuple[str, ...]) -> str | None:
+    for number, url in enumerate(urls, 1):
+        if not re.match(r"[A-Za-z0-9]+://", url):
+            # The message leaves the value out: it may contain a password.
+            return f"number {number} is no URL of Apprise, such as mailtos://... or slack://..."
+    return None
+
+
 def header_problem(text: str) -> str | None:
     return None if text.isascii() and (not text or text.isprintable()) else "a header has visible ASCII characters"
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from heliograph.config.check import (
     ROLES,
     address_problem,
+    alerts_problem,
     database_problem,
     endpoint_problem,
     header_problem,
@@ -449,6 +450,20 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """Alerts to people about everything that needs attention. They need the extra `alerts`."""
+
+    urls: tuple[str, ...] = _setting(
+        (),
+        "URLs of Apprise, each a destination of alerts, such as mailtos://USER:PASSWORD@example.com or "
+        "slack://TOKEN_A/TOKEN_B/TOKEN_C/#sms. Write a comma within a URL as %2C. The addresses are yours, so "
+        "callbacks.allowed_networks does not apply. `heliograph attention test` sends a test alert. Empty: no alerts.",
+        check=alerts_problem,
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Traces:
     """OpenTelemetry. It needs the extra `otel`; without an endpoint it is off and costs nothing."""
 
@@ -659,6 +674,7 @@ class Settings:
     store: StoreSettings = StoreSettings()
     log: Log = Log()
     metrics: MetricsSettings = MetricsSettings()
+    alerts: AlertSettings = field(default_factory=AlertSettings)
     traces: Traces = Traces()
     node: Node = Node()
     passwords: PasswordSettings = PasswordSettings()

@@ -85,8 +85,7 @@ class SimulatorControl(Protocol):
 
 @dataclass(slots=True)
 class ConsoleServices:
-    """The services of the console's pages. `waiting` returns for each connector the number of messages in its lane and
-    the due time of the oldest, `healthy` whether the store takes writes, `status_name` the name of a command status."""
+    """The services of the console's pages. `status_name` returns the name of a command status."""
 
     admin: AdminServices
     factors: ManageFactors
@@ -96,8 +95,6 @@ class ConsoleServices:
     clock: Clock
     secrets: Secrets
     pulse: RecentActivity
-    waiting: Callable[[], dict[int, tuple[int, int | None]]]
-    healthy: Callable[[], bool]
     status_name: Callable[[int], str]
     most_exports: int = 4
     """Files that are written at once."""
@@ -200,7 +197,7 @@ class PageRequest:
 
     @property
     def desk(self) -> Desk:
-        return self.services.admin.desk.acting_as(self.actor.name, self.actor.address)
+        return self.services.admin.desk.acting_for(self.actor)
 
     async def ask(self, resource: Resource, operation: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Runs an operation of the admin API in the name of the user, with these JSON values. Returns the JSON object.

@@ -247,7 +247,7 @@ async def test_the_overview_says_what_needs_attention(
     assert "second is down" not in text
     assert "operator up It is bound. 2 / 10 3" in text
     assert "Callbacks pending 1" in text
-    house.services.healthy = lambda: False
+    house.admin.desk.healthy = lambda: False
     assert "The store does not take what is written" in text_of(await ada.get("/"))
 
 
@@ -900,7 +900,7 @@ async def test_a_fault_of_ours_names_its_place_in_the_log_and_no_values(house: A
     def broken() -> dict[int, tuple[int, int | None]]:
         raise RuntimeError("secret value")
 
-    house.services.waiting = broken
+    house.admin.desk.waiting = broken
     answered = await ada.get("/")
     assert answered.status == 500
     assert "secret value" not in answered.text

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from heliograph.app.configuration import OFF, ON, Connector
-from heliograph.app.ports import Fenced, Unavailable
+from heliograph.app.ports import Fenced, SingleJob, Unavailable
 from heliograph.runtime.bind_slots import BindSlots
 from heliograph.runtime.lease import LATE_S, LEASE_S, MARGIN_S, RENEW_S, Lease
 from heliograph.runtime.outage import Outage
@@ -54,6 +54,9 @@ class Register:
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         self.asked.append((connector, want))
         return list(range(min(want, binds - self.others)))
+
+    async def lease_job(self, job: SingleJob, node: int) -> bool:
+        raise NotImplementedError
 
 
 class SharedRegister(Register):

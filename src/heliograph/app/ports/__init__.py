@@ -33,7 +33,7 @@ from heliograph.app.ports.large_tables import (
     RouteQuery,
     RoutingLists,
 )
-from heliograph.app.ports.leases import LeaseEnd, Leases, Past, PastGuard
+from heliograph.app.ports.leases import LeaseEnd, Leases, Past, PastGuard, SingleJob
 from heliograph.app.ports.messages import Messages, Recipients, RefusedRequests
 from heliograph.app.ports.network import (
     Costs,
@@ -48,7 +48,16 @@ from heliograph.app.ports.network import (
 from heliograph.app.ports.sending_lists import SendingLists
 from heliograph.app.ports.series import Series
 from heliograph.app.ports.store import Away, Fenced, NotScheduled, PastLost, Store, StoreRejected, Unavailable
-from heliograph.app.ports.surroundings import Clock, Ids, Journal, Passkeys, PortedNumbers, Secrets, WebhookSender
+from heliograph.app.ports.surroundings import (
+    AlertSender,
+    Clock,
+    Ids,
+    Journal,
+    Passkeys,
+    PortedNumbers,
+    Secrets,
+    WebhookSender,
+)
 from heliograph.app.ports.upkeep import Retention, Upkeep
 from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
 
@@ -56,6 +65,7 @@ __all__ = [
     "HOLD_S",
     "Accepted",
     "Accounts",
+    "AlertSender",
     "AuditLog",
     "Away",
     "Backlog",
@@ -124,6 +134,7 @@ __all__ = [
     "SendingLists",
     "Series",
     "SignIns",
+    "SingleJob",
     "Store",
     "StoreRejected",
     "Suppressions",

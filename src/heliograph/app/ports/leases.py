@@ -1,6 +1,7 @@
 """Leases: how nodes on a store share workers and binds. The past: how a node finds that the store lost commits."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from math import inf
 from typing import Protocol
 
@@ -14,6 +15,12 @@ class LeaseEnd:
 
     at: float = inf
     """Seconds of the monotonic clock. Endless on a store with a single node."""
+
+
+class SingleJob(IntEnum):
+    """Work of a single node at a time."""
+
+    ALERTS = 1
 
 
 class Leases(Protocol):
@@ -57,6 +64,10 @@ class Leases(Protocol):
 
         Slots of the node beyond that become free; their links must be down already.
         """
+
+    async def lease_job(self, job: SingleJob, node: int) -> bool:
+        """Returns True if the job is the node's: it was free, or is the node's already. It stays so until the node's
+        lease ends."""
 
 
 class PastGuard(Protocol):

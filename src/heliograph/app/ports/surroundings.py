@@ -1,6 +1,7 @@
 """Ports of the surroundings: time, chance, secrets, the sender of callbacks, the journal."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heliograph.app.webhook_job import TryResult, WebhookJob
@@ -103,6 +104,24 @@ class PortedNumbers(Protocol):
 
     async def close(self) -> None:
         """Closes file and connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The result of sending an alert to a destination."""
+
+    destination: str
+    """Position and scheme of its URL, for example `2, slack`."""
+    problem: str
+    """Empty if the destination took the alert."""
+
+
+class AlertSender(Protocol):
+    """Sends alerts to the people who look after the gateway."""
+
+    async def send(self, title: str, text: str, *, is_over: bool = False) -> list[Attempt]:
+        """Sends to all destinations at once; `is_over` tells that troubles are over. Returns the results in the order
+        of the destinations. Never raises; takes seconds at most."""
 
 
 class Journal(Protocol):

@@ -1,9 +1,10 @@
 """Upkeep: housekeeping, counts, the proof of the ledger, and the retention of old messages."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from heliograph.app.kept_data import RetentionStep, RetentionSweep
-from heliograph.app.records import BacklogCounts, RestorePoint
+from heliograph.app.records import BacklogCounts, RestorePoint, ToldWorry
 from heliograph.domain.message.retention import Stage
 
 
@@ -44,6 +45,12 @@ class Upkeep(Protocol):
 
     async def audit(self) -> list[str]:
         """Verifies the ledger against the rows. Returns a sentence for each error; empty if there is none."""
+
+    async def told_worries(self) -> list[ToldWorry]:
+        """Returns the worries that people were told about and that are not over, by topic and subject."""
+
+    async def keep_told(self, told: Sequence[ToldWorry]) -> None:
+        """Keeps these instead of all earlier ones."""
 
 
 class Retention(Protocol):

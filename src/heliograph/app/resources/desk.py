@@ -141,6 +141,12 @@ class Desk:
     """Days for which the series keep counts by the hour."""
     carrier_states: "Callable[[], list[tuple[Connector, CarrierState]]]" = list
     """Returns the connectors that this process binds, with the state of their binds."""
+    waiting: Callable[[], Mapping[int, tuple[int, int | None]]] = dict
+    """Returns by connector the number of messages in the lane of this process, and the due time of the oldest."""
+    healthy: Callable[[], bool] = lambda: True
+    """Returns whether the store takes writes."""
+    may: Callable[[Scope], bool] = lambda _: True
+    """Returns whether the actor has a scope, for use cases that tell less without it."""
     probe: "Callable[[Connector], Awaitable[list[tuple[str, bool, str]]]] | None" = None
     """Binds a connector as a test. Returns the steps: the name, whether it passed, and the details."""
     reads_secrets: bool = False
@@ -164,6 +170,12 @@ class Desk:
         """Returns the same desk in the name of another actor."""
         other = copy(self)
         other.actor, other.address = actor, address
+        return other
+
+    def acting_for(self, actor: Actor) -> Self:
+        """Returns the same desk in the name of a user or token, with its scopes."""
+        other = self.acting_as(actor.name, actor.address)
+        other.may = actor.may
         return other
 
     async def note(self, action: str, target: str, details: Mapping[str, str] | None = None) -> None:

@@ -10,9 +10,9 @@ from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import CarrierState
 from heliograph.app.records import Scope
 from heliograph.app.resources import connectors, routes
+from heliograph.app.resources.attention import ConnectorLine, connector_lines
 from heliograph.app.resources.desk import Invalid, NoSuch
 from heliograph.app.text_values import written
-from heliograph.console.pages.overview import ConnectorLine, lines_of
 from heliograph.console.pages.reports import connector_figures
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, problem_of
 
@@ -39,7 +39,7 @@ async def list_all(request: PageRequest) -> PageResponse:
     known = {connector.name: connector for connector in await connectors.all_connectors(request.desk)}
     return request.page(
         "connectors_live.html" if request.here.endswith("-live") else "connectors.html",
-        lines=await lines_of(request, await request.desk.backlog()),
+        lines=await connector_lines(request.desk, await request.desk.backlog()),
         known=known,
         states={connector.name: state for connector, state in request.desk.carrier_states()},
         where={name: _where(connector, request.desk.kinds) for name, connector in known.items()},
@@ -140,7 +140,7 @@ def _state(request: PageRequest, name: str) -> CarrierState | None:
 
 
 async def _line(request: PageRequest, name: str) -> ConnectorLine | None:
-    lines = await lines_of(request, await request.desk.backlog())
+    lines = await connector_lines(request.desk, await request.desk.backlog())
     return next((line for line in lines if line.name == name), None)
 
 

@@ -90,7 +90,9 @@ async def import_list(request: PageRequest) -> PageResponse:
     plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
     sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
     if sheet.bad:
-        return await show(request, _unusable(len(sheet.bad)), bad=sheet.bad[:BAD_SHOWN])
+        unusable = counted(len(sheet.bad), "line cannot be used", "lines cannot be used")
+        problem = FormProblem(f"{unusable}. Nothing was changed.", "csv")
+        return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
     confirmed = form.get("confirmed") == "yes"
     changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
     if not confirmed:
@@ -99,11 +101,6 @@ async def import_list(request: PageRequest) -> PageResponse:
     removed = f", {changes['removed']:,} removed" if replace else ""
     counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
     return request.go(PATH, f"The list was imported: {counts}.")
-
-
-def _unusable(lines: int) -> FormProblem:
-    are = "line cannot be used" if lines == 1 else "lines cannot be used"
-    return FormProblem(f"{counted(lines, are, are)}. Nothing was changed.", "csv")
 
 
 def edit_link(price: Any) -> dict[str, str]:

@@ -145,18 +145,15 @@ async def _covered(request: PageRequest) -> _Coverage:
     plan = request.query.get("plan", "") or DEFAULT_PLAN
     prefix, only_problems = _prefix(request), request.query.get("only") == "problems"
     found = (await routes.find_coverage(request.desk, plan))["destinations"]
-    rows = [row for row in found if _is_near(row["prefix"], prefix) and (row["problem"] or not only_problems)]
+    # numbers with the row's prefix are within the wanted prefix, or around it
+    near = [row for row in found if row["prefix"].startswith(prefix) or prefix.startswith(row["prefix"])]
+    rows = [row for row in near if row["problem"] or not only_problems]
     return _Coverage(plan, prefix, only_problems, found, rows)
 
 
 def _prefix(request: PageRequest) -> str:
     """Returns the digits that the page is searched for."""
     return number_of(request.query.get("q", "").strip())
-
-
-def _is_near(prefix: str, wanted: str) -> bool:
-    """Returns whether numbers with the prefix are within the wanted prefix, or around it."""
-    return prefix.startswith(wanted) or wanted.startswith(prefix)
 
 
 PAGES = (

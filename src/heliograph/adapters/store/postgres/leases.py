@@ -1,13 +1,18 @@
 """`app.ports.Leases`: which nodes are alive, and which worker numbers and bind slots they have."""
 
 import asyncio
+from typing import Final
 
 from heliograph.adapters.store.postgres.database import Database
 from heliograph.adapters.store.postgres.record import Recorder
 from heliograph.adapters.store.shared.steps import Operations, Q, RunMode, Steps, first, read, write
+from heliograph.app.ports.leases import SingleJob
 
 KEPT_MS = 7 * 24 * 3_600_000
 """Milliseconds for which the rows of dead nodes are kept."""
+
+_JOBS: Final = -1_000
+"""A job is a bind slot of a connector with a number below this one, which no connector has."""
 
 SILENT = 3
 """Heartbeats in a row without an answer after which running transactions are cut. Fewer also happen on an overloaded
@@ -63,6 +68,10 @@ class PostgresLeases(Operations):
     def lease_binds(self, connector: int, node: int, binds: int, want: int) -> Steps[list[int]]:
         rows = yield Q.lease_binds(connector=connector, node=node, binds=binds, want=want)
         return sorted(slot for (slot,) in rows)
+
+    @write
+    def lease_job(self, job: SingleJob, node: int) -> Steps[bool]:
+        return bool((yield Q.lease_binds(connector=_JOBS - job, node=node, binds=1, want=1)))
 
 
 def _heartbeat(node: int, lasts: int) -> Steps[bool]:

@@ -956,6 +956,15 @@ CREATE TABLE dropped_money (
     PRIMARY KEY (account, kind)
 );
 
+-- Worries that people were told about by an alert, until they are told that it is over.
+CREATE TABLE told_worry (
+    topic   text NOT NULL,                     -- app.resources.attention
+    subject text NOT NULL,
+    problem text NOT NULL,
+    since   bigint NOT NULL,
+    PRIMARY KEY (topic, subject)
+);
+
 -- Types of the rows of an ordinary commit. An array of rows costs both sides less than an array for each column.
 -- postgres/encoding.py makes them.
 

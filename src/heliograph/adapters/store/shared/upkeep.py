@@ -1,5 +1,7 @@
 """`app.ports.Upkeep`: housekeeping, counts, and the proof of the books."""
 
+from collections.abc import Sequence
+
 from heliograph.adapters.store.shared.lists import LongList
 from heliograph.adapters.store.shared.steps import (
     Operations,
@@ -15,7 +17,7 @@ from heliograph.adapters.store.shared.steps import (
     write,
 )
 from heliograph.app.admin.ledger_checks import CHECKS, format_finding
-from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint
+from heliograph.app.records import COUNTED, BacklogCounts, RestorePoint, ToldWorry
 from heliograph.domain.limits.gate import Holder
 from heliograph.domain.message.ids import first_key_at, time_of
 
@@ -114,6 +116,17 @@ class StoredUpkeep(Operations):
     def damage(self) -> Steps[list[str]]:
         rows = yield Q.damage(most=MOST_FINDINGS)
         return [sentence for (sentence,) in rows]
+
+    @lookup
+    def told_worries(self) -> Steps[list[ToldWorry]]:
+        rows = yield Q.told_worries()
+        return [ToldWorry(*row) for row in rows]
+
+    @write
+    def keep_told(self, told: Sequence[ToldWorry]) -> Steps[None]:
+        yield Q.forget_told()
+        for each in told:
+            yield Q.keep_told(topic=each.topic, subject=each.subject, problem=each.problem, since=each.since)
 
     @scan
     def audit(self) -> Steps[list[str]]:

@@ -896,6 +896,15 @@ CREATE TABLE fork (
     at     INTEGER NOT NULL
 ) STRICT;
 
+-- Worries that people were told about by an alert, until they are told that it is over.
+CREATE TABLE told_worry (
+    topic   TEXT NOT NULL,                     -- app.resources.attention
+    subject TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    since   INTEGER NOT NULL,
+    PRIMARY KEY (topic, subject)
+) STRICT, WITHOUT ROWID;
+
 -- Written by the probe that tests whether the store can write.
 CREATE TABLE probe (count INTEGER NOT NULL) STRICT;
 INSERT INTO probe VALUES (0);

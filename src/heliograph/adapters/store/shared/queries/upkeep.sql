@@ -83,3 +83,12 @@ SELECT
         SELECT count(*) FROM inbound AS i
         WHERE i.way <> {Way.NONE} AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
     );
+
+-- told_worries: The worries that people were told about.
+SELECT topic, subject, problem, since FROM told_worry ORDER BY topic {bytewise}, subject {bytewise};
+
+-- forget_told: Forgets all of them.
+DELETE FROM told_worry;
+
+-- keep_told: Keeps a worry that people were told about.
+INSERT INTO told_worry (topic, subject, problem, since) VALUES (:topic, :subject, :problem, :since);

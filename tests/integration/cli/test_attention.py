@@ -1,0 +1,48 @@
+"""Things that need attention, and the test of alerts, in this process."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.ports import free_port
+
+SECRET = "aVerySecretToken"
+
+
+def test_things_that_need_attention_are_listed(run: Any) -> None:
+    assert run("account", "create", "acme").exit_code == 0
+    listed = json.loads(run("attention", "--json").stdout)["attention"]
+    assert listed == [
+        {
+            "topic": "no-connector",
+            "subject": "",
+            "sentence": "There is no connector yet: messages have nowhere to go.",
+            "page": "/connectors-new",
+        },
+        {
+            "topic": "credit",
+            "subject": "acme",
+            "sentence": "acme has no credit, so that its requests are refused: top it up.",
+            "page": "/accounts/acme",
+        },
+    ]
+    assert "acme has no credit, so that" in run("attention").stdout
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # plugins of Apprise import modules that later Pythons lack
+def test_the_command_sends_a_test_alert_to_each(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = run("attention", "test")
+    assert (nothing.exit_code, "the setting alerts.urls is empty" in nothing.stderr) == (1, True)
+    monkeypatch.setenv("HELIOGRAPH_ALERTS_URLS", f"json://ops:{SECRET}@127.0.0.1:{free_port()}?cto=1")
+    sent = run("attention", "test", "--json")
+    assert sent.exit_code == 1, sent.output
+    assert json.loads(sent.stdout) == {"destinations": [{"destination": "1, json", "problem": "it was not taken"}]}
+    assert SECRET not in run("settings").stdout
+    monkeypatch.setenv("HELIOGRAPH_ALERTS_URLS", f"nosuch://{SECRET}")
+    refused = run("attention", "test")
+    assert "alerts.urls cannot be used: Apprise does not know URL 1, nosuch" in refused.stderr
+    monkeypatch.setenv("HELIOGRAPH_ALERTS_URLS", SECRET)
+    refused = run("attention", "test")
+    assert "is wrong: number 1 is no URL of Apprise" in refused.stderr
+    assert SECRET not in refused.output
