@@ -27,14 +27,14 @@ from heliograph.app.configuration import (
     SystemIdTaken,
     TopUp,
 )
-from heliograph.app.ports import ConnectorReport, ConnectorState, Store
+from heliograph.app.ports import ConnectorReport, ConnectorState, NodeReport, Store
 from heliograph.app.ports.carrier_state import BindState
 from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.pace.pace import LearntPace
 from tests.support.connectors import smpp_connector
-from tests.support.store import CREDIT, START, Given, Opener
+from tests.support.store import CREDIT, NODE, START, Given, Opener
 
 BOUND = ConnectorState(summary="It is bound.", bound=1, binds=[BindState(1, "transceiver", "bound", answer_ms=0.5)])
 
@@ -523,6 +523,24 @@ async def test_link_states_are_the_last_that_each_node_said(store: Store) -> Non
         ConnectorReport(1, 2, BOUND, START + 1),
         ConnectorReport(2, 1, ConnectorState(), START),
     ]
+
+
+async def test_a_node_reports_itself_until_it_ends_or_is_given_up(store: Store) -> None:
+    one = NodeReport(1, "gateway1", "0.1.0", ("api", "dispatch"), 7, START, START)
+    two = NodeReport(2, "Gateway2", "0.1.0", (), 8, START, START)
+    for report in (one, two, replace(one, at=START + 5)):
+        await store.nodes.report(report)
+    assert await store.nodes.reports() == [two, replace(one, at=START + 5)]
+    await store.nodes.remove(2)
+    assert [each.node for each in await store.nodes.reports()] == [1]
+    if store.leases is not None:
+        assert await store.leases.heartbeat(1, -1)
+        (report,) = await store.nodes.reports()
+        assert report.lease_until is not None
+        assert await store.leases.release_dead() == [1]
+    else:
+        await store.commits.recover(0, NODE)
+    assert await store.nodes.reports() == []
 
 
 async def test_administration_survives_a_restart(opener: Opener) -> None:

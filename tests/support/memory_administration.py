@@ -34,7 +34,7 @@ from heliograph.app.configuration import (
     changed_account,
     inbound_way,
 )
-from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports import ConnectorReport, NodeReport
 from heliograph.app.ports.network import KEPT_DAYS, Cursor, NetworkColumns, Page
 from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import (
@@ -329,6 +329,18 @@ class MemoryNetwork(MemoryPart):
 
     async def link_states(self) -> list[ConnectorReport]:
         return [replace(state) for _, state in sorted(self._open().link_states.items())]
+
+
+class MemoryNodes(MemoryPart):
+    async def report(self, report: NodeReport) -> None:
+        self._open().node_reports[report.node] = replace(report)
+
+    async def reports(self) -> list[NodeReport]:
+        found = [replace(each) for each in self._open().node_reports.values()]
+        return sorted(found, key=lambda each: (each.host, each.node))
+
+    async def remove(self, node: int) -> None:
+        self._open().node_reports.pop(node, None)
 
 
 def next_change(amounts: Sequence[Price] | Sequence[Cost], after: int) -> int | None:

@@ -307,6 +307,7 @@ class MemoryCommits(MemoryReading):
         for unanswered in rows.unanswered.values():
             unanswered.lost = unanswered.lost or unanswered.node != node
         rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
+        rows.node_reports = {number: report for number, report in rows.node_reports.items() if number == node}
         above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
         open_keys = sorted(rows.messages.keys() - rows.finals.keys())
         return Recovery(

@@ -28,7 +28,7 @@ from heliograph.app.facts import (
     PartSet,
     Submission,
 )
-from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.ports import ConnectorReport, NodeReport, Unavailable
 from heliograph.app.ports.backlog import OrderAnswer, QueueOrder
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.ports.sending_lists import SendingList
@@ -177,6 +177,7 @@ class Rows:
     answers: dict[tuple[int, int], OrderAnswer] = field(default_factory=dict)
     """Answers to orders by order and node."""
     link_states: dict[tuple[int, int], ConnectorReport] = field(default_factory=dict)
+    node_reports: dict[int, NodeReport] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from tests.support.memory_administration import (
     MemoryMeasurements,
     MemoryMobileNetworks,
     MemoryNetwork,
+    MemoryNodes,
     MemoryPlans,
     MemoryTableChanges,
     MemoryTemplates,
@@ -90,6 +91,7 @@ class MemoryStore:
         self.table_changes: ports.TableChanges = MemoryTableChanges(place)
         self.large_tables: ports.LargeTables = MemoryLargeTables(place)
         self.routing_lists: ports.RoutingLists = MemoryRoutingLists(place)
+        self.nodes: ports.Nodes = MemoryNodes(place)
         self.costs: ports.Costs = MemoryCosts(place)
         self.plans: ports.Plans = MemoryPlans(place)
         self.measurements: ports.Measurements = MemoryMeasurements(place)

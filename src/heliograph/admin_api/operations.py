@@ -18,6 +18,7 @@ from heliograph.app.resources.inbound import INBOUND
 from heliograph.app.resources.keys import KEYS
 from heliograph.app.resources.messages import MESSAGES
 from heliograph.app.resources.networks import NETWORKS
+from heliograph.app.resources.nodes import NODES
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.overview import OVERVIEW
 from heliograph.app.resources.plans import PLANS
@@ -55,6 +56,7 @@ RESOURCES: tuple[Resource, ...] = (
     QUEUE,
     SENDING_LISTS,
     REFUSALS,
+    NODES,
     AUDIT,
     INBOUND,
     MESSAGES,

@@ -47,6 +47,7 @@ _COMMANDS: Final = {
     "simulator": ("simulator", "Runs a simulated operator."),
     "settings": ("settings", "Shows the settings in force."),
     "openapi": ("openapi", "Prints the OpenAPI document of the HTTP API."),
+    "node": ("resources.nodes", "Gateway processes on the store."),
     "doctor": ("doctor", "Checks everything that a gateway needs."),
     "health": ("doctor", "Checks whether the gateway on this machine is ready."),
     "audit": ("audit", "Proves the ledgers and the audit log from their rows."),

@@ -7,7 +7,7 @@ import asyncio
 import getpass
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,8 +134,12 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
     from heliograph.adapters.system.clock import SystemClock
     from heliograph.app.resources.desk import Desk
     from heliograph.composition import dev
+    from heliograph.runtime.past import load_past
     from heliograph.smpp.constants import CommandStatus
 
+    known_past = None
+    with suppress(Unavailable):  # commands work without the file; a gateway does not start with a damaged one
+        known_past = load_past(settings.data)
     store, encryption = await open_store(settings)
     ported = PortedOnDemand(settings)
     try:
@@ -156,6 +160,7 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             ported=ported,
             pause=asyncio.sleep,
             encryption=encryption,
+            known_past=known_past,
         )
         desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
         yield desk

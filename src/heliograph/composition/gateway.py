@@ -6,6 +6,7 @@ import os
 import random
 import secrets
 import signal
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import msgspec
 from heliograph import __version__
 from heliograph.app.configuration import Connector
 from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
-from heliograph.app.ports import Away, Carrier, CarrierEvents, Store, WebhookSender
+from heliograph.app.ports import Away, Carrier, CarrierEvents, NodeReport, Store, WebhookSender
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.sending.authenticate import Rehash
 from heliograph.app.sending.compose import Composer
@@ -375,7 +376,7 @@ class Gateway:
         from heliograph.adapters.system.clock import RandomIds
 
         settings = self._settings
-        messages, roles = settings.messages, settings.node.roles
+        messages, roles, now = settings.messages, settings.node.roles, self._clock.now()
         return Engine(
             Environment(
                 store=self._store,
@@ -396,6 +397,9 @@ class Gateway:
                 taken=self._watching.counters.taken,
                 ways=self._smpp_server.ways,
                 leases=self._store.leases,
+                identity=NodeReport(
+                    self._node, socket.gethostname(), __version__, tuple(roles), self._past.known.directory, now, now
+                ),
                 past=self._past,
             ),
             TimeLimits(

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from heliograph.adapters.store.postgres.moving import ArrivingStore
     from heliograph.adapters.store.sqlite.moving import MovingFile
 
-_LEFT: Final = frozenset({"customer_bind", "link_state", "queue_order", "queue_answer", "suppression_key"})
+_LEFT: Final = frozenset(
+    {"customer_bind", "link_state", "node_report", "queue_order", "queue_answer", "suppression_key"}
+)
 """Tables with rows that stay: states of a running gateway, and the key, which goes along in another form."""
 
 _RENAMED: Final = {

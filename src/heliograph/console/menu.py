@@ -80,6 +80,7 @@ GROUPS: tuple[tuple[str, tuple[MenuPage, ...]], ...] = (
         (
             MenuPage("/people", "People and tokens", Scope.PEOPLE, "", "users roles administrators"),
             MenuPage("/audit", "Audit log", Scope.READ_AUDIT, "l", "changes trail"),
+            MenuPage("/nodes", "Nodes", Scope.READ_CONNECTORS, "", "gateways processes machines lease", rare=True),
             MenuPage("/recipients", "One phone", Scope.ERASE, "", "privacy gdpr erase export", rare=True),
             MenuPage("/security", "Security", Scope.READ_MESSAGES, "", "second factor passkeys totp"),
             MenuPage("/password", "Change password", Scope.READ_MESSAGES),

@@ -59,7 +59,7 @@ from heliograph.runtime.pace_memory import PaceMemory
 from heliograph.runtime.queue_orders import QueueOrders
 from heliograph.runtime.retention import RetentionKeeper
 from heliograph.runtime.tasks import end
-from heliograph.runtime.upkeep import Housekeeping
+from heliograph.runtime.upkeep import Housekeeping, save_identity
 
 HOUR_MS = 3_600_000
 
@@ -129,6 +129,7 @@ class Engine:
         orders = QueueOrders(environment.store.backlog, self._node, parts.gatherer, parts.dispatcher)
         await self._take_up(recovery, orders, shared=shared)
         await parts.carriers.share_binds()
+        await save_identity(environment)
         if reports := parts.carriers.reports(environment.clock.now()):
             await environment.store.network.save_link_states(reports)  # orders for waiting messages await this node
         await self.caps.look()  # before the first part is sent
@@ -308,6 +309,7 @@ class Engine:
             self._pump_timer.cancel()
         with suppress(Unavailable):
             await self._environment.store.queue.release(self._node)
+            await self._environment.store.nodes.remove(self._node)
             await self.caps.write()
             await self._paces.keep()
         if self._lease is not None:

@@ -16,6 +16,7 @@ from heliograph.app.ports import (
     Ids,
     Journal,
     Leases,
+    NodeReport,
     Store,
     Watcher,
     WebhookSender,
@@ -70,6 +71,8 @@ class Environment:
     """Returns the parts that operators took since the start of the process, by connector."""
     leases: Leases | None = None
     """Leases of a store that several nodes may share; None on a store with a single node."""
+    identity: NodeReport | None = None
+    """What this node reports of itself, except for the time; None: nothing."""
     past: PastKeeper | None = None
     """Finds that the store lost confirmed commits; None: that is not looked for."""
 

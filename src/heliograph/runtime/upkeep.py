@@ -1,6 +1,7 @@
 """Upkeep: the chores done in rounds, such as expiry, searches for lost receipts, and the index of numbers."""
 
 import asyncio
+from dataclasses import replace
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import ConnectorReport, Unavailable
@@ -34,6 +35,9 @@ GATHERED_SPANS = 8
 """Spans of time that a round of such a search reads: three idle days take some ten seconds, and a busy span is still
 read in small pieces.
 """
+
+NODE_ROUNDS = 15
+"""Rounds of housekeeping between two reports of the node on itself."""
 
 STATE_ROUNDS = 3
 """Rounds between two reports of the connectors' states for people."""
@@ -164,18 +168,24 @@ class Housekeeping:
         self._parts.reception.repeats.tick()
         if self._round % SWEEP_ROUNDS == 1:
             await self._parts.reception.keep_house()
-        if self._round % STATE_ROUNDS == 1:
-            reports = self._parts.carriers.reports(now)
-            if reports:
-                await environment.store.network.save_link_states(reports)
-            if self._lease is not None:
-                self._reports = await environment.store.network.link_states()
+        await self._report(now)
         if environment.directory.wants_quality and (changed or self._round % QUALITY_ROUNDS == 1):
             totals = await environment.store.series.totals(quality_query(now))
             environment.directory.judge_quality(measure(totals, now))
         await self._questions.ask(now)
         if len(self._parts.matcher.awaited) or self._parts.notifier.in_the_air or self._parts.dispatcher.busy:
             self._parts.gatherer.wake()
+
+    async def _report(self, now: int) -> None:
+        """Saves the reports of this node and of its binds, and reads those of the others."""
+        environment = self._environment
+        if self._round % NODE_ROUNDS == 0:
+            await save_identity(environment)
+        if self._round % STATE_ROUNDS == 1:
+            if reports := self._parts.carriers.reports(now):
+                await environment.store.network.save_link_states(reports)
+            if self._lease is not None:
+                self._reports = await environment.store.network.link_states()
 
     async def _heed_suppressions(self, now: int) -> None:
         """Withdraws waiting messages to recently opted-out phones, because other processes and nodes suppress numbers
@@ -269,3 +279,9 @@ class Housekeeping:
         """Keeps a chore due in the next round unless it found fewer than BATCH rows. A failed chore stays due, too."""
         if found < BATCH:
             self._unfinished.discard(chore)
+
+
+async def save_identity(environment: Environment) -> None:
+    """Saves this node's report of itself."""
+    if environment.identity is not None:
+        await environment.store.nodes.report(replace(environment.identity, at=environment.clock.now()))

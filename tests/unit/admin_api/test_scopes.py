@@ -17,7 +17,7 @@ REACH = {
     "credit:write": "",
     "limits:write": "PUT /accounts/{name}/senders, DELETE /accounts/{name}/senders/{sender}, POST /guard/trust",
     "texts:write": "",
-    "connectors:read": "GET /connectors, GET /connectors/{name}",
+    "connectors:read": "GET /connectors, GET /connectors/{name}, GET /nodes, GET /nodes/{node}",
     "connectors:operate": """POST /connectors/{name}/pause, POST /connectors/{name}/drain,
         POST /connectors/{name}/resume, POST /connectors/{name}/test""",
     "connectors:write": "POST /connectors, PATCH /connectors/{name}, DELETE /connectors/{name}",

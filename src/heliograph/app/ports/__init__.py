@@ -17,7 +17,7 @@ from heliograph.app.ports.carrier import (
     Report,
     Unknown,
 )
-from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState
+from heliograph.app.ports.carrier_state import CarrierState, ConnectorReport, ConnectorState, NodeReport
 from heliograph.app.ports.customers import BatchSlice, Customers, ListQuery, MessageRecord
 from heliograph.app.ports.delivery import HOLD_S, Commits, EndedPart, Notices, Queue, Receipts, Unreported
 from heliograph.app.ports.factors import FactorKind, Factors, SecondFactor
@@ -40,6 +40,7 @@ from heliograph.app.ports.network import (
     Measurements,
     MobileNetworks,
     Network,
+    Nodes,
     Plans,
     SenderRules,
     TableChanges,
@@ -105,6 +106,8 @@ __all__ = [
     "Messages",
     "MobileNetworks",
     "Network",
+    "NodeReport",
+    "Nodes",
     "NotScheduled",
     "Notices",
     "Outcome",

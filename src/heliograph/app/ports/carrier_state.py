@@ -137,3 +137,23 @@ class ConnectorReport:
     node: int
     state: ConnectorState
     at: int
+
+
+@dataclass(slots=True)
+class NodeReport:
+    """The latest report of a node on itself, made at `at`."""
+
+    node: int
+    host: str
+    """The name of the machine, for example `gateway1`."""
+    version: str
+    """The version of the program, for example `0.1.0`."""
+    roles: tuple[str, ...]
+    """For example `api` and `dispatch`."""
+    directory: int
+    """The data directory, by the number of its past mark."""
+    started: int
+    """Start of the process, in ms since the epoch."""
+    at: int
+    lease_until: int | None = None
+    """End of the lease by the store's clock, in ms since the epoch; None on an embedded store. Only read."""

@@ -15,7 +15,7 @@ from heliograph.app.configuration import (
     RouteColumns,
     Tables,
 )
-from heliograph.app.ports.carrier_state import ConnectorReport
+from heliograph.app.ports.carrier_state import ConnectorReport, NodeReport
 from heliograph.domain.money.costs import CostColumns
 from heliograph.domain.money.pricing import PriceColumns
 from heliograph.domain.numbers.sender_rules import SenderRule
@@ -99,6 +99,19 @@ class Network(Protocol):
         """Keeps the nodes' reports of their binds, for people. The revision stays the same."""
 
     async def link_states(self) -> list[ConnectorReport]: ...
+
+
+class Nodes(Protocol):
+    """The reports of nodes on themselves, for people."""
+
+    async def report(self, report: NodeReport) -> None:
+        """Keeps a node's report in place of its last. It is removed when the node's lease is ended."""
+
+    async def reports(self) -> list[NodeReport]:
+        """Returns the latest report of each node, by host."""
+
+    async def remove(self, node: int) -> None:
+        """Removes the report of a node that ends."""
 
 
 class Costs(Protocol):

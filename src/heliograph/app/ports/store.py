@@ -18,6 +18,7 @@ from heliograph.app.ports.network import (
     Measurements,
     MobileNetworks,
     Network,
+    Nodes,
     Plans,
     SenderRules,
     TableChanges,
@@ -81,6 +82,7 @@ class Store(Protocol):
     table_changes: TableChanges
     large_tables: LargeTables
     routing_lists: RoutingLists
+    nodes: Nodes
     costs: Costs
     plans: Plans
     measurements: Measurements

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from heliograph.app.sending.authenticate import Hash
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
+    from heliograph.domain.past import KnownPast
 
 Service = TypeVar("Service")
 
@@ -155,6 +156,8 @@ class Desk:
     """The keys of the store."""
     ported: "Callable[[], PortedNumbers | None]" = _none
     """Returns the numbers that may be in another network than that of their prefix; None without file and server."""
+    known_past: "KnownPast | None" = None
+    """The past that this machine's data directory saw confirmed; None if it has seen none."""
     pause: "Callable[[float], Awaitable[None]] | None" = None
     """Waits for so many seconds; None: nothing is waited for."""
 

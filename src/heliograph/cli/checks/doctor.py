@@ -90,7 +90,7 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
             await desk.store.upkeep.probe()
             hazards = await desk.store.upkeep.hazards()
             yield Finding("store", "ok", "it accepts writes, and its schema is current")
-            yield await _past(desk, settings)
+            yield await _past(desk)
             for hazard in hazards:
                 yield Finding("store", "fail", hazard, "Change the configuration of the database server")
             async for finding in _books(desk):
@@ -109,11 +109,11 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
         yield Finding("store", "fail", str(error), advice)
 
 
-async def _past(desk: "Desk", settings: "Settings") -> Finding:
-    from heliograph.app.admin.diagnose import describe_missing
-    from heliograph.runtime.past import ADVICE, load_past
+async def _past(desk: "Desk") -> Finding:
+    from heliograph.app.resources.nodes import describe_missing
+    from heliograph.runtime.past import ADVICE
 
-    loss = await describe_missing(desk, load_past(settings.data))
+    loss = await describe_missing(desk)
     if loss:
         return Finding("past", "fail", f"the store lost confirmed commits: {loss}. Gateways refuse it", ADVICE)
     return Finding("past", "ok", "the store has all commits that it confirmed to this data directory")

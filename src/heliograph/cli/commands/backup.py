@@ -76,23 +76,19 @@ def restored(invocation: Invocation) -> None:
     command lets all gateways of the store go on. A gateway that waits does so at once. A gateway that has run since
     before the loss ends, and its supervisor starts it. The audit log gets an entry.
     """
-    from heliograph.app.admin.diagnose import accept_loss, describe_missing
-    from heliograph.app.ports import Unavailable
-    from heliograph.runtime.past import load_past, new_number
+    from heliograph.app.resources.nodes import accept_loss, describe_missing
+    from heliograph.runtime.past import FILE_NAME, new_number
 
     invocation.need_the_machine()
-    try:
-        known = load_past(invocation.settings().data)
-    except Unavailable:
-        known = None  # a damaged file is no reason to keep the gateway down
+    has_past = (invocation.settings().data / FILE_NAME).exists()
 
     async def work(desk: "Desk") -> "tuple[RestorePoint, str, int]":
-        loss = await describe_missing(desk, known)
+        loss = await describe_missing(desk)
         point = await desk.store.upkeep.reach()
         await accept_loss(desk, new_number(), loss)
         return point, loss, desk.now
 
-    point, loss, now = invocation.at_desk(work, may_make=known is not None)
+    point, loss, now = invocation.at_desk(work, may_make=has_past)
     ends = format_moment(point.latest)
     counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
     lines = _format_gaps(point, now) if point.latest is not None else ["The store has no messages."]

@@ -10,6 +10,7 @@ from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.costs import COSTS
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.networks import NETWORKS
+from heliograph.app.resources.nodes import NODES
 from heliograph.app.resources.numbers import NUMBERS
 from heliograph.app.resources.plans import PLANS
 from heliograph.app.resources.sender_rules import SENDER_RULES
@@ -19,7 +20,7 @@ from heliograph.app.resources.templates import TEMPLATES
 from heliograph.console.pages.drawn import pages_of
 from heliograph.console.request import PageRoute
 
-DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, SENDER_RULES, TEMPLATES, GUARD, BINDS, SENDING_LISTS)
+DRAWN = (AUDIT, COSTS, NETWORKS, NUMBERS, PLANS, SENDERS, SENDER_RULES, TEMPLATES, GUARD, BINDS, SENDING_LISTS, NODES)
 """Resources with a page that shows a list and forms."""
 
 _MODULES = (

@@ -1211,6 +1211,7 @@ BEGIN
     UPDATE inbound_unanswered SET lost = true WHERE node = p_node;
     DELETE FROM bind_slot WHERE node = p_node;
     DELETE FROM link_state WHERE node = p_node;
+    DELETE FROM node_report WHERE node = p_node;
 END $$;
 
 -- Gives the work of nodes with ended leases to others, and forgets nodes that are long gone. Returns the dead nodes.

@@ -403,6 +403,17 @@ CREATE TABLE queue_answer (
     PRIMARY KEY ("order", node)
 );
 
+-- The latest report of each node on itself.
+CREATE TABLE node_report (
+    node      bigint PRIMARY KEY,
+    host      text NOT NULL,
+    version   text NOT NULL,
+    roles     text NOT NULL,                   -- separated by commas
+    directory bigint NOT NULL,                 -- past_mark.directory
+    started   bigint NOT NULL,
+    at        bigint NOT NULL
+) WITH (fillfactor = 50);
+
 CREATE TABLE link_state (
     connector bigint NOT NULL,
     node      bigint NOT NULL,

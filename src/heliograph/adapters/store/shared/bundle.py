@@ -17,6 +17,7 @@ from heliograph.adapters.store.shared.network import (
     StoredMeasurements,
     StoredMobileNetworks,
     StoredNetwork,
+    StoredNodes,
     StoredPlans,
     StoredSenderRules,
     StoredSenders,
@@ -77,6 +78,7 @@ class Bundle:
     table_changes: ports.TableChanges
     large_tables: ports.LargeTables
     routing_lists: ports.RoutingLists
+    nodes: ports.Nodes
     costs: ports.Costs
     plans: ports.Plans
     measurements: ports.Measurements
@@ -127,6 +129,7 @@ class Bundle:
         self.table_changes = StoredTableChanges(runner)
         self.large_tables = StoredLargeTables(runner)
         self.routing_lists = StoredRoutingLists(runner)
+        self.nodes = StoredNodes(runner)
         self.costs = StoredCosts(runner)
         self.plans = StoredPlans(runner)
         self.measurements = StoredMeasurements(runner)

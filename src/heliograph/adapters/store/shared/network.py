@@ -36,7 +36,7 @@ from heliograph.app.configuration import (
     Tables,
     inbound_way,
 )
-from heliograph.app.ports import ConnectorReport
+from heliograph.app.ports import ConnectorReport, NodeReport
 from heliograph.app.ports.network import KEPT_DAYS, Cursor, NetworkColumns, Page
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
@@ -172,6 +172,34 @@ class StoredNetwork(Operations):
     def link_states(self) -> Steps[list[ConnectorReport]]:
         rows = yield Q.link_states()
         return [report_of(row) for row in rows]
+
+
+class StoredNodes(Operations):
+    """`app.ports.Nodes`."""
+
+    @write
+    def report(self, report: NodeReport) -> Steps[None]:
+        yield Q.save_node_report(
+            node=report.node,
+            host=report.host,
+            version=report.version,
+            roles=",".join(report.roles),
+            directory=report.directory,
+            started=report.started,
+            at=report.at,
+        )
+
+    @lookup
+    def reports(self) -> Steps[list[NodeReport]]:
+        rows = yield Q.node_reports()
+        return [
+            NodeReport(node, host, version, tuple(filter(None, roles.split(","))), *rest)
+            for node, host, version, roles, *rest in rows
+        ]
+
+    @write
+    def remove(self, node: int) -> Steps[None]:
+        yield Q.remove_node_report(node=node)
 
 
 def _small_tables() -> Steps[Tables]:

@@ -52,4 +52,5 @@ def _recover(worker: int, node: int) -> Steps[Recovery]:
     yield Q.release_others_parts(node=node)
     yield Q.lose_others_answers(node=node)
     yield Q.forget_others_links(node=node)
+    yield Q.forget_others_reports(node=node)
     return (yield from recovery(worker))

@@ -387,6 +387,17 @@ CREATE TABLE queue_answer (
     PRIMARY KEY ("order", node)
 ) STRICT, WITHOUT ROWID;
 
+-- The latest report of each node on itself.
+CREATE TABLE node_report (
+    node      INTEGER PRIMARY KEY,
+    host      TEXT NOT NULL,
+    version   TEXT NOT NULL,
+    roles     TEXT NOT NULL,                   -- separated by commas
+    directory INTEGER NOT NULL,                 -- past_mark.directory
+    started   INTEGER NOT NULL,
+    at        INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE link_state (
     connector INTEGER NOT NULL,
     node      INTEGER NOT NULL,

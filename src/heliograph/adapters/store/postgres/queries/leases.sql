@@ -24,3 +24,7 @@ WHERE NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = k.key)
   AND (SELECT count(*) FROM part_receipt AS p WHERE p.key = k.key AND p.at < :end)
       = (SELECT m.segments FROM message AS m WHERE m.key = k.key)
 ORDER BY k.key;
+
+-- node_reports: The latest report of each node; the last column is the end of its lease.
+SELECT r.node, r.host, r.version, r.roles, r.directory, r.started, r.at, n.until
+FROM node_report AS r LEFT JOIN node AS n ON n.number = r.node ORDER BY r.host COLLATE "C", r.node;

@@ -274,6 +274,17 @@ ON CONFLICT (connector, node) DO UPDATE SET state = excluded.state, at = exclude
 -- link_states: The latest reports of all nodes.
 SELECT connector, node, state, at FROM link_state ORDER BY connector, node;
 
+-- save_node_report: Saves a node's report of itself.
+INSERT INTO node_report (node, host, version, roles, directory, started, at)
+VALUES (:node, :host, :version, :roles, :directory, :started, :at)
+ON CONFLICT (node) DO UPDATE SET at = excluded.at;
+
+-- node_reports: The latest report of each node; the last column is the end of its lease.
+SELECT node, host, version, roles, directory, started, at, NULL FROM node_report ORDER BY host, node;
+
+-- remove_node_report: Removes the report of a node.
+DELETE FROM node_report WHERE node = :node;
+
 -- senders: The registries of all accounts.
 SELECT account, sender, state, since, note FROM sender ORDER BY account, sender {bytewise};
 

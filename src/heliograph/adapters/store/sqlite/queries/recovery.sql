@@ -13,6 +13,9 @@ UPDATE inbound_unanswered SET lost = 1 WHERE node <> :node;
 -- forget_others_links: Deletes the link states of other nodes.
 DELETE FROM link_state WHERE node <> :node;
 
+-- forget_others_reports: Deletes the reports of other nodes.
+DELETE FROM node_report WHERE node <> :node;
+
 -- marks: The marks of the single worker.
 SELECT name, value FROM mark;
 
