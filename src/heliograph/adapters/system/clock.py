@@ -9,11 +9,15 @@ from typing import Final
 
 from heliograph.domain.message.ids import TAIL_BITS
 
-_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
-"""Linux's clock that goes on while the machine sleeps, so that a lease has ended when it wakes. `time.monotonic` stands
-still meanwhile."""
 
-_monotonic: Final[Callable[[], float]] = time.monotonic if _CLOCK is None else partial(time.clock_gettime, _CLOCK)
+def _steady_clock() -> Callable[[], float]:
+    """Returns Linux's clock that goes on while the machine sleeps, so that a lease has ended when it wakes. Elsewhere
+    it is `time.monotonic`, which stands still meanwhile."""
+    number = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic if number is None else partial(time.clock_gettime, number)
+
+
+_monotonic: Final = _steady_clock()
 _time_ns: Final = time.time_ns
 
 _DRAWN = 512
