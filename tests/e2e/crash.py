@@ -6,28 +6,10 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.crash import WINDOW, Toll, kill_under_load
-
-STORES = ("sqlite", "postgres")
-
-
-@contextmanager
-def _settings(store: str) -> Iterator[dict[str, str]]:
-    if store == "sqlite":
-        yield {}
-        return
-    from tests.support.postgres import Server  # it is looked for where it is wanted only
-
-    server = Server()
-    server.start()
-    try:
-        yield {"HELIOGRAPH_DATABASE_URL": server.url()}
-    finally:
-        server.remove()
+from tests.support.stores import STORES, store_settings
 
 
 def table(store: str, toll: Toll, seconds: float) -> str:
@@ -79,7 +61,7 @@ def main() -> None:
         if kill % 5 == 0 or kill == given.kills:
             print(f"{kill} kills, {answered} messages answered, {time.monotonic() - start:.0f} s", flush=True)
 
-    with _settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="crash-") as folder:
+    with store_settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="crash-") as folder:
         toll = kill_under_load(
             Path(folder), given.kills, settings, tell, given.nodes, smpp=given.smpp, failover=given.failover
         )

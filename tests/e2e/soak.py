@@ -15,14 +15,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import linear_regression, quantiles
+from statistics import linear_regression, median, quantiles
 
 from tests.support.background_sink import BackgroundSink
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess
 from tests.support.sink import Answer, Received
+from tests.support.stores import STORES, store_settings
 
-STORES = ("sqlite", "postgres")
 NUMBER = "3388"
 CREDIT = 100_000_000
 CONNECTIONS = 16
@@ -67,7 +67,7 @@ def growth(samples: Sequence[Sample]) -> float:
 def drift(samples: Sequence[Sample]) -> float:
     """The median of the last quarter's p99s by that of the second quarter's."""
     second = [each.p99_ms for each in _after(samples, 0.25) if each.at <= samples[-1].at / 2]
-    return _median([each.p99_ms for each in _after(samples, 0.75)]) / _median(second)
+    return median([each.p99_ms for each in _after(samples, 0.75)]) / median(second)
 
 
 def faults(samples: Sequence[Sample], problems: Sequence[str]) -> list[str]:
@@ -83,10 +83,6 @@ def faults(samples: Sequence[Sample], problems: Sequence[str]) -> list[str]:
 
 def _after(samples: Sequence[Sample], share: float) -> list[Sample]:
     return [each for each in samples if each.at >= samples[-1].at * share]
-
-
-def _median(values: Sequence[float]) -> float:
-    return quantiles(values, n=2)[0] if len(values) > 1 else values[0]
 
 
 class MixedLoad(Load):
@@ -115,21 +111,6 @@ class MixedLoad(Load):
         self.accepted.clear()
         self.answered_at.clear()
         return status
-
-
-@contextlib.contextmanager
-def _settings(store: str) -> Iterator[dict[str, str]]:
-    if store == "sqlite":
-        yield {}
-        return
-    from tests.support.postgres import Server  # it is looked for where it is wanted only
-
-    server = Server()
-    server.start()
-    try:
-        yield {"HELIOGRAPH_DATABASE_URL": server.url()}
-    finally:
-        server.remove()
 
 
 def _log_mib(data: Path) -> float:
@@ -191,7 +172,7 @@ def main() -> None:
     options.add_argument("--rate", type=float, default=500, help="messages a second")
     options.add_argument("--store", choices=STORES, default="sqlite")
     given = options.parse_args()
-    with _settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="soak-") as folder:
+    with store_settings(given.store) as settings, tempfile.TemporaryDirectory(prefix="soak-") as folder:
         samples, problems = soak(Path(folder), given.minutes, given.rate, settings)
     print(f"memory: {growth(samples):+.2f} MiB an hour; p99: {drift(samples):.2f} times the first")
     missed = faults(samples, problems)
