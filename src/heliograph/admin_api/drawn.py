@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
 from heliograph.admin_api.request import given_fields, key_cursor, parse_cursor, parse_key, parse_key_cursor
+from heliograph.app.ports.large_tables import PART_ROWS
 from heliograph.app.resources.description import Answer, Operation, Page, Resource
 from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import (
@@ -103,7 +104,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     )
 
 
-_MOST_ROWS: Final = 10_000
+_MOST_ROWS: Final = PART_ROWS
 """The most rows of a part of a list that otherwise comes whole. A page of 10,000 routes has 2 MB."""
 
 _CURSOR: Final = "Goes on after an earlier answer: its `cursor`."

@@ -589,7 +589,7 @@ class ToldWorry:
     problem: str
     """A clause, for example `op1 is down`."""
     since: int
-    """When they were told (ms)."""
+    """Time at which they were told (ms)."""
 
 
 class TakenSegment(NamedTuple):

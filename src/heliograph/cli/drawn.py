@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import click
 
+from heliograph.app.ports.large_tables import PART_ROWS
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.fields import (
@@ -46,9 +47,6 @@ from heliograph.domain.display import did_you_mean
 
 MOST_ROWS = 100_000
 """The most rows that a command lists from a list in pages."""
-
-PART_ROWS = 10_000
-"""Rows that a command asks for at once from a list that has an `order`."""
 
 CELL_CHARS = 48
 """The most characters of a long text in a table."""

@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from heliograph.domain.calendar import format_utc
-
-DAY_MS: Final = 86_400_000
+from heliograph.domain.calendar import DAY_MS, format_utc
 
 KEPT_MS: Final = 400 * DAY_MS
 """Milliseconds for which the mark of a directory is kept in the database after its last move."""

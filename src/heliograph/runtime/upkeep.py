@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from heliograph.app.notices.account_cache import AccountCache
 from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.ports.carrier_state import NODE_REPORT_MS
 from heliograph.app.routing.quality import measure, quality_query
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.series import Grain
@@ -36,7 +37,7 @@ GATHERED_SPANS = 8
 read in small pieces.
 """
 
-NODE_ROUNDS = 15
+NODE_ROUNDS = round(NODE_REPORT_MS / 1_000 / HOUSEKEEPING_S)
 """Rounds of housekeeping between two reports of the node on itself."""
 
 STATE_ROUNDS = 3

@@ -139,6 +139,10 @@ class ConnectorReport:
     at: int
 
 
+NODE_REPORT_MS: Final = 15_000
+"""Milliseconds between two reports of a node on itself."""
+
+
 @dataclass(slots=True)
 class NodeReport:
     """The latest report of a node on itself, made at `at`."""

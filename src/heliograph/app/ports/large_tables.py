@@ -2,9 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from heliograph.app.configuration import Cost, MobileNetwork, Price, Route, Tables
+
+PART_ROWS: Final = 10_000
+"""The most rows of a part of a list."""
+
+COMPARED: Final = 5_000
+"""Prefixes of an import that are compared with the stored rows at once: some milliseconds of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class RouteQuery:
     """Prefix, network, priority and id of the last row before the part."""
     first: int = 0
     """The number of rows to skip."""
-    limit: int = 10_000
+    limit: int = PART_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +88,13 @@ class PriceQuery:
     plan: str = ""
     """Empty finds prices of all plans."""
     near: str = ""
-    """As of `RouteQuery`."""
+    """Digits of a prefix: see `RouteQuery`."""
     past: bool = False
     """Whether to find prices that later prices have replaced."""
     after: Key | None = None
     """Plan, prefix and date of the last row before the part."""
     first: int = 0
-    limit: int = 10_000
+    limit: int = PART_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class CostQuery:
     past: bool = False
     after: Key | None = None
     """Connector, network, prefix and date of the last row before the part."""
-    limit: int = 10_000
+    limit: int = PART_ROWS
 
 
 class RoutingLists(Protocol):

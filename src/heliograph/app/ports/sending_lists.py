@@ -19,7 +19,7 @@ def references_of(id: int) -> str:
 
 
 class ListState(StrEnum):
-    """What administrators want of a list."""
+    """State of a list: as administrators want it, or as its process obeys it."""
 
     SENDING = "sending"
     PAUSED = "paused"
@@ -35,7 +35,7 @@ class SendingList:
     name: str
     """The administrators' name for it, for example `Spring sale`."""
     actor: str
-    """Who sends it, for example `user:ada`."""
+    """The sender in the audit log, for example `user:ada`."""
     created: int
     rows: int
     """The number of its rows."""
@@ -46,11 +46,11 @@ class SendingList:
     """Rows that were accepted or refused."""
     refused: int = 0
     reported: int = 0
-    """When its process reported last (ms)."""
+    """Time of the last report of its process (ms)."""
     ended: int | None = None
-    """When the last row was handed in, or the rest was given up."""
+    """Time (ms) at which the last row was handed in, or the rest was given up."""
     problem: str = ""
-    """Why the first refused row was refused."""
+    """Reason of the first refused row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class Worry:
     problem: str
     """A clause, for example `op1 is down`."""
     advice: str = ""
-    """What to do, for example `see why, and test it`."""
+    """Advice to a person, for example `see why, and test it`."""
     subject: str = ""
     """The thing in trouble, for example `op1`; empty if the topic has a single worry."""
     page: str = ""

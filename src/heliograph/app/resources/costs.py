@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Cost, Missing, Tables
-from heliograph.app.ports.large_tables import CostQuery
+from heliograph.app.ports.large_tables import PART_ROWS, CostQuery
 from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
@@ -37,7 +37,7 @@ Key = tuple[int, str, str, int]
 
 
 async def find(
-    desk: Desk, connector: str | None = None, past: bool = False, after: Place | None = None, limit: int = 10_000
+    desk: Desk, connector: str | None = None, past: bool = False, after: Place | None = None, limit: int = PART_ROWS
 ) -> list[dict[str, Any]]:
     """Returns the costs that hold now or will hold, by connector, network, prefix and date; with `past` also replaced
     costs. `after` is ORDER of the last cost before them."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from heliograph.app.configuration import Missing, MobileNetwork
+from heliograph.app.ports.large_tables import COMPARED
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
@@ -15,9 +16,6 @@ MOST_AT_ONCE: Final = 200_000
 
 IMPORT_OCTETS: Final = 32 << 20
 """Octets. The largest body of an import: 200,000 prefixes of 160 octets."""
-
-COMPARED: Final = 5_000
-"""Prefixes of a list that are compared with the stored rows at once: some milliseconds of the event loop."""
 
 _PREFIX = re.compile(r"[1-9][0-9]{0,14}").fullmatch
 _MCCMNC = re.compile(r"[0-9]{5,6}").fullmatch

@@ -5,16 +5,14 @@ from enum import StrEnum
 from typing import Any, Final
 
 from heliograph.app.ports import NodeReport
+from heliograph.app.ports.carrier_state import NODE_REPORT_MS
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, NoSuch
 from heliograph.app.resources.fields import Choice, Field, Moment, Text, Whole
 from heliograph.domain.past import PastState, compare, describe_loss
 
-REPORT_MS: Final = 15_000
-"""Milliseconds between two reports of a node."""
-
-SILENT_MS: Final = 3 * REPORT_MS
+SILENT_MS: Final = 3 * NODE_REPORT_MS
 """Milliseconds without a report after which a node counts as silent."""
 
 

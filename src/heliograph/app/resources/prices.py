@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Missing, Price
-from heliograph.app.ports.large_tables import PriceQuery
+from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, PriceQuery
+from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text, Whole
+from heliograph.app.resources.large_lists import Row, all_rows
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
 from heliograph.domain.display import counted
@@ -21,9 +23,6 @@ MOST_AT_ONCE: Final = 200_000
 
 ORDER: Final = ("plan", "prefix", "since")
 """The fields by which prices are listed."""
-
-COMPARED: Final = 5_000
-"""Prefixes of a list that are compared with the stored prices at once: some milliseconds of the event loop."""
 
 PRICES_KEPT: Final = 100
 """Prices of a prefix of which the audit log looks for the price that is removed."""
@@ -57,8 +56,8 @@ async def find(
     plan: str | None = None,
     past: bool = False,
     prefix: str = "",
-    after: tuple[str, str, int | None] | None = None,
-    limit: int = 10_000,
+    after: Place | None = None,
+    limit: int = PART_ROWS,
 ) -> dict[str, Any]:
     """Returns present and future prices by plan, prefix and date; with `past` also replaced prices. `prefix` finds
     prices with longer and with shorter prefixes. `after` is ORDER of the last price before them."""
@@ -66,6 +65,16 @@ async def find(
     query = PriceQuery(desk.now, plan or "", prefix, past, place, limit=limit)
     found = await desk.store.routing_lists.prices(query)
     return {"prices": [row_of(each) for each, _ in found], "built_in": await _built_in(desk)}
+
+
+async def every(desk: Desk, plan: str, past: bool, prefix: str) -> list[Row]:
+    """Returns all prices that `find` finds."""
+
+    async def part(after: Place | None) -> list[Row]:
+        found: list[Row] = (await find(desk, plan, past, prefix, after))["prices"]
+        return found
+
+    return await all_rows(part, ORDER)
 
 
 async def listing(desk: Desk, query: PriceQuery) -> PriceListing:

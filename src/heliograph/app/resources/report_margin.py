@@ -1,11 +1,11 @@
 """The margin report: the charges of messages less the costs of their operators, exactly over changes of both."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Cost, MobileNetwork
-from heliograph.app.ports.large_tables import CostQuery
+from heliograph.app.ports.large_tables import PART_ROWS, CostQuery
 from heliograph.app.records import Earning, Scope
 from heliograph.app.resources.description import Operation
 from heliograph.app.resources.desk import Desk, Invalid
@@ -25,9 +25,6 @@ DAY_MS: Final = 24 * HOUR_MS
 
 HOURLY_MS: Final = 3 * DAY_MS
 """Up to this length a report has a point an hour, otherwise a day (UTC)."""
-
-PAGE_ROWS: Final = 10_000
-"""Costs or networks that are read at once."""
 
 PAGE: Final = 500
 """Messages that are read and added at once: some 5 ms, after which the gateway's other work has its turn."""
@@ -142,14 +139,15 @@ def _sums(of: MarginSum) -> dict[str, Any]:
     return {each.name: getattr(of, each.name) for each in MARGIN_SUMS}
 
 
-async def _costs(desk: Desk, connector: int) -> AsyncIterator[Cost]:
-    """Yields all costs of a connector, past ones included."""
-    query = CostQuery(desk.now, connector, past=True, limit=PAGE_ROWS)
+async def _costs(desk: Desk, connector: int) -> list[Cost]:
+    """Returns all costs of a connector, past ones included."""
+    costs: list[Cost] = []
+    query = CostQuery(desk.now, connector, past=True)
     while found := await desk.store.routing_lists.costs(query):
-        for each in found:
-            yield each
+        costs += found
         last = found[-1]
         query = replace(query, after=(connector, last.network, last.prefix, last.since))
+    return costs
 
 
 async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
@@ -169,11 +167,11 @@ async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
     while page := await desk.store.messages.earnings(after, last, PAGE):
         used = {segment.connector for earning in page for segment in earning.segments}
         for connector in used - known:
-            sheet.know_costs([each async for each in _costs(desk, connector)])
+            sheet.know_costs(await _costs(desk, connector))
         known |= used
         if not knows_networks and not all(earning.network for earning in page):
             prefix = ""
-            while networks := await desk.store.routing_lists.networks(prefix, PAGE_ROWS):
+            while networks := await desk.store.routing_lists.networks(prefix, PART_ROWS):
                 sheet.know_networks(networks)
                 prefix = networks[-1].prefix
             knows_networks = True

@@ -1,16 +1,18 @@
 """Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import IO, Any, Final
 
 from heliograph.app.configuration import Account, Exists, Missing, Route
-from heliograph.app.ports.large_tables import Key, RouteQuery
+from heliograph.app.ports.large_tables import PART_ROWS, Key, RouteQuery
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
 from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
+from heliograph.app.resources.large_lists import all_rows
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
 from heliograph.app.routing.coverage import coverage
@@ -41,7 +43,7 @@ def read_prefix(text: str) -> str:
 
 
 async def find(
-    desk: Desk, connector: str | None = None, prefix: str = "", after: Key | None = None, limit: int = 10_000
+    desk: Desk, connector: str | None = None, prefix: str = "", after: Key | None = None, limit: int = PART_ROWS
 ) -> list[dict[str, Any]]:
     """Returns routes by prefix and network; of these the highest priority comes first. `prefix` finds routes whose
     prefix begins with it, or is the beginning of it. `after` is ORDER of the last route before them."""
@@ -91,13 +93,9 @@ async def _rows(desk: Desk, routes: Sequence[Route]) -> list[dict[str, Any]]:
     ]
 
 
-async def every(desk: Desk, connector: str | None = None, prefix: str = "") -> AsyncIterator[dict[str, Any]]:
-    """Yields all routes that `find` finds, without having them in memory together."""
-    after: Key | None = None
-    while found := await find(desk, connector, prefix, after):
-        for each in found:
-            yield each
-        after = tuple(found[-1][name] for name in ORDER)
+async def every(desk: Desk, connector: str | None, prefix: str) -> list[dict[str, Any]]:
+    """Returns all routes that `find` finds."""
+    return await all_rows(partial(find, desk, connector, prefix), ORDER)
 
 
 async def add(desk: Desk, connector: str, **rule: Any) -> dict[str, Any]:

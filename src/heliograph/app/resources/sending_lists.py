@@ -13,14 +13,15 @@ from heliograph.app.ports.sending_lists import ListState, SendingList, StatusCou
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
-from heliograph.app.resources.fields import Choice, Credits, Field, Moment, Reference, Text, Whole
+from heliograph.app.resources.fields import MOST_IN_ROW, Choice, Credits, Field, Moment, Reference, Text, Whole
 from heliograph.app.resources.queue import ACTED, change_waiting, sentence
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.status import MessageStatus
 
 PAGE: Final = 100
 
-LATEST: Final = 1 << 62
+LATEST: Final = MOST_IN_ROW
+"""Later than each id and time."""
 
 SILENT_MS: Final = 15_000
 """Milliseconds after which a process without a report counts as ended. It reports once a second."""

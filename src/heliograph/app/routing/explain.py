@@ -74,7 +74,7 @@ class RouteDecision:
 def deciding_keys(
     number: str, account: Account, sender_rules: Iterable[SenderRule], now: int, sender: str, ported: str
 ) -> DecidingKeys:
-    """Returns the keys of the rows that `explain` needs, so that nobody has to read a million rows for a number.
+    """Returns the keys of the rows that `explain` needs, instead of a million rows.
     `ported`: MCCMNC of a ported number, or empty."""
     shown = SenderRules(sender_rules).sent_as(number, sender)
     patterns = [f"{beginning}*" for beginning in prefixes(shown)]

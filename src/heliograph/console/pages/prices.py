@@ -73,10 +73,7 @@ async def remove_price(request: PageRequest) -> PageResponse:
 
 async def download(request: PageRequest) -> PageResponse:
     query, file = _query(request), io.StringIO()
-    after, found = None, []
-    while part := (await prices.find(request.desk, query.plan, query.past, query.near, after))["prices"]:
-        found += part
-        after = tuple(part[-1][name] for name in prices.ORDER)
+    found = await prices.every(request.desk, query.plan, query.past, query.near)
     await asyncio.to_thread(price_table.write, found, file)
     return csv_file("prices.csv", file.getvalue().encode())
 

@@ -87,9 +87,7 @@ async def remove_route(request: PageRequest) -> PageResponse:
 
 async def download(request: PageRequest) -> PageResponse:
     file = io.StringIO()
-    found = [
-        each async for each in routes.every(request.desk, request.query.get("connector") or None, _prefix(request))
-    ]
+    found = await routes.every(request.desk, request.query.get("connector") or None, _prefix(request))
     await asyncio.to_thread(route_table.write, found, file)
     return csv_file("routes.csv", file.getvalue().encode())
 

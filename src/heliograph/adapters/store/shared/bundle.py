@@ -24,7 +24,6 @@ from heliograph.adapters.store.shared.network import (
     StoredTableChanges,
 )
 from heliograph.adapters.store.shared.notices import StoredNotices
-from heliograph.adapters.store.shared.past import StoredPast
 from heliograph.adapters.store.shared.queue import StoredQueue
 from heliograph.adapters.store.shared.receipts import StoredReceipts
 from heliograph.adapters.store.shared.recipients import StoredRecipients
@@ -116,7 +115,7 @@ class Bundle:
 
     suppressions_of: type[StoredSuppressions] = StoredSuppressions
     retention_of: Callable[[Runner], StoredRetention] = StoredRetention
-    past_of: Callable[[Runner], StoredPast] = StoredPast
+    past_of: Callable[[Runner], ports.Past]
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

@@ -117,7 +117,7 @@ Span = dict[str, Any]
 """Parameters of a statement for a part of the rows, for example from the prefix `low` until before `high`."""
 
 _BEHIND_DIGITS: Final = "a"
-"""It sorts behind all digits, in every collation of PostgreSQL."""
+"""A character that sorts behind all digits, in every collation of PostgreSQL."""
 
 
 def _spans(digits: str) -> list[Span]:

@@ -1,11 +1,13 @@
 """`app.ports.Past`: marks of data directories, and accepted losses."""
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, first, write
 from heliograph.app.ports import PastGuard
 from heliograph.domain.past import KEPT_MS, FoundPast, KnownPast, PastState, compare
 
 
 class StoredPast(Operations):
+    """The part that all engines share. Each finds the past in its own way, even while the guard refuses the store."""
+
     @write
     def move(self, known: KnownPast, now: int) -> Steps[FoundPast]:
         found = yield from find_past(known)
@@ -14,10 +16,6 @@ class StoredPast(Operations):
             if not found.moves:
                 yield Q.forget_past_marks(before=now - KEPT_MS)
         return found
-
-    @read
-    def find(self, known: KnownPast) -> Steps[FoundPast]:
-        return (yield from find_past(known))
 
     @write
     def accept(self, fork: int, now: int) -> Steps[None]:

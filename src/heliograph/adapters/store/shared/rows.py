@@ -57,6 +57,10 @@ ROUTE_COLUMNS = "id, prefix, connector, priority, network, account, plan, sender
 PRICE_COLUMNS = "plan, prefix, price, inbound, since"
 COST_COLUMNS = "connector, prefix, network, submitted, delivered, since"
 
+SENDING_LIST_COLUMNS = (
+    'id, account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem'
+)
+
 PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
 
 COLUMNS = {
@@ -72,6 +76,7 @@ COLUMNS = {
     "route": ROUTE_COLUMNS,
     "price": PRICE_COLUMNS,
     "cost": COST_COLUMNS,
+    "sending_list": SENDING_LIST_COLUMNS,
     "inbound": INBOUND_COLUMNS,
     "inbound_part": PART_COLUMNS,
 }

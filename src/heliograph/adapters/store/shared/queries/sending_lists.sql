@@ -4,11 +4,11 @@ VALUES (:account, :name, :actor, :created, :rows, :state, :heard, :handed_in, :r
 RETURNING id;
 
 -- sending_lists: Lists below an id, of an account or of all, newest first.
-SELECT id, account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem
+SELECT {sending_list}
 FROM sending_list WHERE id < :before AND (:any OR account = :account) ORDER BY id DESC LIMIT :limit;
 
 -- sending_list: A list.
-SELECT id, account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem
+SELECT {sending_list}
 FROM sending_list WHERE id = :id;
 
 -- report_sending_list: Writes the progress of a list.
