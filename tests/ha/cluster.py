@@ -187,6 +187,13 @@ class Cluster:
     def _rest(self, node: str, path: str) -> str:
         return f"http://{self.variables[node.upper()]}:8008/{path}"
 
+    def has_all(self, node: str) -> bool:
+        """Whether a standby has flushed all that the leader had written when this was asked."""
+        statement = f"""
+            SELECT flush_lsn >= (SELECT pg_current_wal_lsn()) FROM pg_stat_replication WHERE application_name = '{node}'
+        """
+        return self.sql(statement) == [["t"]]
+
     def is_whole(self) -> bool:
         """Whether there are a leader, a synchronous standby and another standby, all on one timeline."""
         for node in DATABASES:
@@ -201,11 +208,14 @@ class Cluster:
 
     def heal(self) -> None:
         """Starts servers that have ended, and waits until the cluster is whole."""
+        self.start_ended()
+        self.until(self.is_whole, "the cluster is whole again")
+
+    def start_ended(self) -> None:
         for name, process in list(self._running.items()):
             program, _, node = name.partition(" of ")
             if process.poll() is not None and program in ("etcd", "patroni"):
                 (self.start_etcd if program == "etcd" else self.start_patroni)(node)
-        self.until(self.is_whole, "the cluster is whole again")
 
     def commits(self) -> bool:
         """Whether the leader commits now: a standby has it too."""
@@ -251,6 +261,23 @@ class Cluster:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def fail_over_by_force(self, candidate: str) -> None:
+        """Promotes a standby, whether or not it has all confirmed commits."""
+
+        def leads() -> bool:
+            # Patroni answers that it failed while the standby starts, and while the lock of the old leader lasts
+            return "Successfully" in self.patronictl("failover", "sms", "--candidate", candidate, "--force")
+
+        eventually(leads, f"{candidate} leads", COMMAND_S, pause=1.0)
+
+    def copy_anew(self, standby: str) -> None:
+        """Replaces all data of a standby, which has commits that the leader lacks, by a copy of the leader's."""
+
+        def begins() -> bool:
+            return "Success" in self.patronictl("reinit", "sms", standby, "--force")
+
+        eventually(begins, f"{standby} is copied from the leader", COMMAND_S, pause=1.0)
+
     # --- faults
 
     def _postmaster(self, node: str) -> int:
@@ -260,10 +287,10 @@ class Cluster:
         """Patroni and PostgreSQL of a machine, with all of their processes."""
         return [*_tree(self._running[f"patroni of {node}"].pid), *_tree(self._postmaster(node))]
 
-    def walreceivers(self) -> list[int]:
-        """The processes by which standbys receive the log of the leader."""
+    def walreceivers(self, *nodes: str) -> list[int]:
+        """The processes by which these standbys, or all, receive the log of the leader."""
         found = []
-        for pid in [pid for node in DATABASES for pid in _tree(self._postmaster(node))]:
+        for pid in [pid for node in nodes or DATABASES for pid in _tree(self._postmaster(node))]:
             with suppress(OSError):
                 if b"walreceiver" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(pid)

@@ -16,6 +16,7 @@ from typing import Self
 
 from tests.ha.cluster import DATABASES, Cluster, is_ready, read_variables
 from tests.support.background_sink import BackgroundSink
+from tests.support.customer import Customer
 from tests.support.load import Load
 from tests.support.process import Admin, GatewayProcess, SimulatorProcess, eventually
 from tests.support.switchable_relay import SwitchableRelay
@@ -137,8 +138,13 @@ class Supervised:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
 
-    def log(self) -> str:
-        return (self._folder / f"{self._name}.err").read_text()
+    def admin(self) -> Admin:
+        """Commands on its data directory."""
+        return Admin(self._folder / self._name, self._settings)
+
+    def refuses_the_past(self) -> bool:
+        """Whether its log says that the database lost confirmed commits."""
+        return "past.lost" in (self._folder / f"{self._name}.err").read_text()
 
 
 @dataclass(slots=True)
@@ -209,7 +215,7 @@ class Scene:
         self.cluster.sql(f"CREATE DATABASE {self.row.trial} OWNER sms ENCODING UTF8")
         settings = [self._settings(f"gateway{number}") for number in (1, 2)]
         self.admin = Admin(self._folder / "admin", settings[0])
-        account = self.admin.account("acme", str(CREDIT))
+        self._key = self.admin.account("acme", str(CREDIT))["api_key"]
         self.simulator = stack.enter_context(
             SimulatorProcess(self._folder, magic=False, receipt_delay_ms=100, latency_ms=20)
         )
@@ -227,7 +233,7 @@ class Scene:
         eventually(lambda: all(is_ready(gateway.url) for gateway in self.gateways), "both are ready", COMMAND_S)
         balancer = f"http://{self.cluster.balancer}"
         eventually(lambda: is_ready(balancer), "the balancer knows a gateway")
-        self.customers = stack.enter_context(Customers(balancer, "acme", account["api_key"], self.sink.url()))
+        self.customers = stack.enter_context(Customers(balancer, "acme", self._key, self.sink.url()))
         self.flow(300)
         self.begun = time.time()
 
@@ -244,6 +250,14 @@ class Scene:
     def flow(self, messages: int = 300) -> None:
         """Returns when this many more messages were accepted."""
         self.customers.wait_for(len(self.customers.accepted) + messages)
+
+    def customer(self) -> Customer:
+        """A customer at the balancer, with the account of all others."""
+        return Customer(f"http://{self.cluster.balancer}", "acme", self._key)
+
+    def stored(self) -> set[str]:
+        """The destinations of all stored messages."""
+        return {number for (number,) in self.cluster.sql("SELECT destination FROM message", self.row.trial)}
 
     def wait_for_leader(self, old: str) -> str:
         leader = self.cluster.until(lambda: (now := self.cluster.leader()) != old and now, "another leader")

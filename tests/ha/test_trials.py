@@ -1,12 +1,13 @@
 """Trials of the cluster of docs/high-availability.md: a fault under load, then the books of all sides."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from heliograph.app.ports import HOLD_S
-from tests.ha.cluster import Cluster
+from tests.ha.cluster import DATABASES, Cluster, is_ready, send
 from tests.ha.scene import HEADER, WINDOW, Scene
 from tests.ha.trials import RELAYED, TRIALS
 from tests.support.process import eventually
@@ -85,6 +86,47 @@ def test_restore(cluster: Cluster, tmp_path: Path) -> None:
         kept = before | (accepted.keys() - at_stop)
         ids = {accepted[number] for number in kept}
         eventually(lambda: ids <= scene.sink.ids(), "receipts for all", COMMAND_S)
-        stored = {number for (number,) in cluster.sql("SELECT destination FROM message", "restore")}
-        assert kept <= stored <= accepted.keys()
+        assert kept <= scene.stored() <= accepted.keys()
         scene.admin.assert_books_right()
+
+
+def test_rolled_back(cluster: Cluster, tmp_path: Path) -> None:
+    """The runbook: a failover by force to a standby that lacks confirmed commits. Both gateways refuse it."""
+    cluster.heal()
+    with Scene(cluster, tmp_path, "rolled_back") as scene:
+        leader, standby = cluster.leader(), cluster.synchronous()
+        (behind,) = set(DATABASES) - {leader, standby}
+        kept = set(scene.customers.accepted)
+        cluster.until(lambda: cluster.has_all(behind), f"{behind} has what was accepted")
+        receivers = cluster.walreceivers(behind)
+        assert len(receivers) == 1
+        send(signal.SIGSTOP, receivers)
+        scene.flow(100)
+        cluster.kill_database(leader)
+        cluster.kill_database(standby)
+        at_stop = set(scene.customers.accepted)
+        send(signal.SIGKILL, receivers)
+        cluster.fail_over_by_force(behind)
+        cluster.start_ended()
+        cluster.copy_anew(standby)
+        cluster.heal()
+
+        for gateway in scene.gateways:
+            eventually(gateway.refuses_the_past, "it refuses the database", COMMAND_S)
+            assert not is_ready(gateway.url)
+        admin = scene.gateways[0].admin()
+        assert "heliograph restored" in admin.run("doctor", "--json").stdout
+        admin("restored")
+        eventually(lambda: all(is_ready(gateway.url) for gateway in scene.gateways), "both go on", COMMAND_S)
+        scene.flow()
+        scene.customers.stop()
+
+        accepted = scene.customers.accepted
+        lost = accepted.keys() - scene.stored()
+        assert lost
+        assert lost <= at_stop - kept
+        with scene.customer() as customer:
+            for number in lost:
+                customer.send(to=number, content="again", reference=number)
+        assert scene.stored() == accepted.keys()
+        admin.assert_books_right()
