@@ -1,6 +1,7 @@
-"""Long lists of prices and costs: written in batches, they hold as a whole from a moment on, or never."""
+"""Long lists of the large tables: written in batches, they hold as a whole from a moment on, or never."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -9,9 +10,23 @@ import pytest
 from heliograph.adapters.store.shared import lists
 from heliograph.adapters.store.shared.lists import LongList
 from heliograph.adapters.store.shared.steps import Steps
-from heliograph.app.configuration import Connector, Cost, Missing, Price
-from heliograph.app.ports import Store, Unavailable
+from heliograph.app.configuration import Connector, Cost, Exists, Missing, MobileNetwork, Price, Route
+from heliograph.app.ports import RouteQuery, Store, Unavailable
 from tests.support.memory_store import MemoryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of list. `new` is written over `old`, of which others than those of the list may be replaced."""
+
+    read: Callable[[Store], Awaitable[Sequence[Any]]]
+    put: Callable[[Store, Sequence[Any], bool], Awaitable[Any]]
+    """Writes rows; the last argument is whether they replace all others."""
+    old: Sequence[Any]
+    new: Sequence[Any]
+    merged: Sequence[Any]
+    replaced: Sequence[Any]
+
 
 OLD = [Price("gold", str(each), 1, 5) for each in range(10, 20)] + [Price("default", "49", 7, 0)]
 NEW = [Price("gold", str(each), 2, None) for each in range(15, 25)]
@@ -24,7 +39,7 @@ REPLACED = [Price("gold", str(each), 2, 0) for each in range(15, 25)]
 def small_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     if isinstance(store, MemoryStore):
         pytest.skip("the store of tests writes a list at once")
-    monkeypatch.setattr(lists, "FEW", 0)
+    monkeypatch.setattr(lists, "FEW", 1)
     monkeypatch.setattr(lists, "BATCH", 3)
 
 
@@ -34,12 +49,58 @@ async def prices(store: Store) -> list[Price]:
     return sorted(found, key=lambda each: (each.plan == "default", each.prefix, each.since))
 
 
-@pytest.mark.parametrize(("replaced", "expected"), [([], MERGED), (["gold"], REPLACED)], ids=["added", "replaced"])
+async def costs(store: Store) -> list[Cost]:
+    return (await store.network.tables()).costs
+
+
+async def networks(store: Store) -> list[MobileNetwork]:
+    return (await store.network.tables()).networks
+
+
+async def routes(store: Store) -> list[Route]:
+    """The routes by prefix, without their ids."""
+    return [replace(each, id=0) for each in (await store.network.tables()).routes]
+
+
+def rows(make: Callable[[str, int], Any]) -> tuple[list[Any], list[Any]]:
+    """Rows of the prefixes 10 to 19 and 15 to 24, which differ in their number."""
+    return [make(str(each), 1) for each in range(10, 20)], [make(str(each), 2) for each in range(15, 25)]
+
+
+OLD_COSTS, NEW_COSTS = rows(lambda prefix, number: Cost(1, prefix, "", number))
+OLD_NETWORKS, NEW_NETWORKS = rows(lambda prefix, number: MobileNetwork(prefix, f"2620{number}"))
+OLD_ROUTES, NEW_ROUTES = rows(lambda prefix, number: Route(0, prefix, 1, share=number))
+KINDS = {
+    "price": Kind(
+        prices,
+        lambda store, rows, only: store.network.set_prices(rows, ["gold"] if only else []),
+        OLD, NEW, [*MERGED, OLD[-1]], [*REPLACED, OLD[-1]],
+    ),
+    "cost": Kind(
+        costs, lambda store, rows, only: store.costs.put(rows, [1] if only else []),
+        OLD_COSTS, NEW_COSTS, OLD_COSTS[:5] + NEW_COSTS, NEW_COSTS,
+    ),
+    "network": Kind(
+        networks, lambda store, rows, only: store.mobile_networks.put(rows, replace_all=only),
+        OLD_NETWORKS, NEW_NETWORKS, OLD_NETWORKS[:5] + NEW_NETWORKS, NEW_NETWORKS,
+    ),
+    "route": Kind(
+        routes, lambda store, rows, _: store.network.change_routes(rows, ()),
+        OLD_ROUTES, NEW_ROUTES, OLD_ROUTES + NEW_ROUTES[5:], OLD_ROUTES,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "only"), [("price", False), ("price", True), ("cost", True), ("network", True), ("route", False)]
+)
 async def test_an_interrupted_import_leaves_the_old_list_or_the_new(
-    store: Store, replaced: list[str], expected: list[Price], monkeypatch: pytest.MonkeyPatch
+    store: Store, name: str, only: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await store.network.set_prices(OLD, [])
-    new, hold, step = [*expected, OLD[-1]], LongList._hold, 0
+    kind = KINDS[name]
+    await store.network.add_connector(Connector(1, "one"))
+    await kind.put(store, kind.old, False)
+    hold, step = LongList._hold, 0
     revision = await store.table_changes.revision()
     monkeypatch.setattr(lists, "LEASE_MS", -1)  # a lease ends at once
 
@@ -53,25 +114,81 @@ async def test_an_interrupted_import_leaves_the_old_list_or_the_new(
 
         return held
 
-    while await prices(store) == OLD:
+    while await kind.read(store) == kind.old:
         step += 1
         monkeypatch.setattr(LongList, "_hold", interrupted_at(step))
         try:
-            await store.network.set_prices(NEW, replaced)
+            await kind.put(store, kind.new, only)
         except Unavailable:
-            assert await prices(store) == OLD
+            assert await kind.read(store) == kind.old
             assert await store.table_changes.revision() == revision
         monkeypatch.setattr(LongList, "_hold", hold)
-        found = await prices(store)
+        found = await kind.read(store)
         if step % 2:
             await store.upkeep.tidy_lists()
-            assert await prices(store) == found, "only hidden rows are removed"
-    assert step >= 6
-    assert await prices(store) == new
-    assert (await store.table_changes.changes(revision, 0, 0)).price_keys or replaced
+            assert await kind.read(store) == found, "only hidden rows are removed"
+    assert step >= 5
+    assert await kind.read(store) == (kind.replaced if only else kind.merged)
+    changes = await store.table_changes.changes(revision, 0, 0)
+    assert changes.whole == {name} or changes.price_keys or changes.cost_keys
     await store.upkeep.tidy_lists()
-    await store.network.set_prices(OLD, ["gold"])
-    assert await prices(store) == OLD
+    if name != "route":
+        await kind.put(store, kind.old, True)
+        assert await kind.read(store) == kind.old
+
+
+async def test_a_list_of_routes_counts_the_missing_routes(store: Store) -> None:
+    one = await store.network.add_connector(Connector(0, "one"))
+    route = Route(0, "49", one.id)
+    kept = await store.network.add_route(replace(route, share=5))
+    wanted = [route, *(Route(0, str(each), one.id) for each in (31, 32, 33, 34, 31))]
+    assert await store.network.change_routes(wanted, ()) == 4
+    assert await store.network.change_routes(wanted, ()) == 0
+    assert await store.routing_lists.routes_to([("", "49")]) == [kept]
+    assert await store.routing_lists.count_routes(RouteQuery()) == 5
+
+
+async def test_routes_and_networks_change_during_an_import_of_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, add = await store.network.add_connector(Connector(0, "one")), LongList._add
+    listed = [Route(0, str(each), one.id) for each in range(10, 14)]
+    there = await store.network.add_route(Route(0, "9", one.id))
+
+    async def added_meanwhile(*arguments: Any) -> int:
+        found: int = await add(*arguments)
+        monkeypatch.setattr(LongList, "_add", add)
+        new = await store.network.add_route(listed[0])
+        with pytest.raises(Exists):
+            await store.network.add_route(listed[0])
+        assert await store.routing_lists.route(new.id) == new
+        await store.network.change_routes([replace(listed[1], share=7)], [there.id])
+        hidden = new.id - 1
+        with pytest.raises(Missing):
+            await store.network.change_routes((), [hidden])
+        assert [each.prefix for each in await routes(store)] == ["10", "11"]
+        return found
+
+    monkeypatch.setattr(LongList, "_add", added_meanwhile)
+    assert await store.network.change_routes(listed, ()) == 4
+    assert await routes(store) == listed
+
+    async def set_meanwhile(*arguments: Any) -> int:
+        found: int = await add(*arguments)
+        monkeypatch.setattr(LongList, "_add", add)
+        for each in ("10", "11", "30"):
+            await store.mobile_networks.put([MobileNetwork(each, "1")])
+        await store.mobile_networks.remove("10")
+        with pytest.raises(Missing):
+            await store.mobile_networks.remove("12")
+        assert [each.prefix for each in await store.routing_lists.networks("", 9)] == ["11", "30"]
+        assert await store.routing_lists.count_networks() == 2
+        return found
+
+    monkeypatch.setattr(LongList, "_add", set_meanwhile)
+    wanted = [MobileNetwork(str(each), "2") for each in range(10, 14)]
+    await store.mobile_networks.put(wanted)
+    assert await networks(store) == [*wanted, MobileNetwork("30", "1")]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -90,7 +90,8 @@ BEGIN
         FROM generate_series(0, 63) AS n
     ) AS k (inner_pad, outer_pad) WHERE suppression_key.inner_pad = ''::bytea;
     INSERT INTO revision VALUES (0);
-    INSERT INTO list_import (kind, hidden, ticket, until) VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
+    INSERT INTO list_import (kind, hidden, ticket, until) VALUES
+        ('price', 2, 0, 0), ('cost', 2, 0, 0), ('route', 2, 0, 0), ('network', 2, 0, 0);
     INSERT INTO deed_head VALUES (1, 0, decode(repeat('00', 32), 'hex'));
 END $$;
 """

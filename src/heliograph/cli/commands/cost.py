@@ -9,6 +9,7 @@ import click
 from heliograph.app.resources.costs import COSTS, ROW
 from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import group_of, show
+from heliograph.domain.display import counted
 
 if TYPE_CHECKING:
     from heliograph.app.admin.csv_rows import BadLine
@@ -50,14 +51,15 @@ def import_costs(
       mccmnc,price_submit,currency,effective
       26201,0.0312,EUR,2027-03-01
     """
-    from heliograph.cli.lists.reading import read_file, refuse_bad
+    from heliograph.cli.lists.reading import elapsed, read_file, refuse_bad
 
     rates = _rates(exchange)
     rows, bad, ignored = read_file(file, lambda lines: _read(lines, rates))
     refuse_bad(bad, file, ignored)
     operation = COSTS.operation("import")
     given = {"connector": connector, "costs": rows, "replace": replace, "dry_run": dry_run}
-    answer = invocation.ask(COSTS, operation.name, given)
+    with elapsed(f"{'comparing' if dry_run else 'writing'} {counted(len(rows), 'cost')}", hidden=invocation.as_json):
+        answer = invocation.ask(COSTS, operation.name, given)
     show(invocation, COSTS, operation, {"connector": connector, "dry_run": dry_run}, answer)
 
 

@@ -40,7 +40,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
       491,0.06
     """
     from heliograph.app.admin.price_table import PriceSheet
-    from heliograph.cli.lists.reading import progress, read_file, refuse_bad
+    from heliograph.cli.lists.reading import elapsed, progress, read_file, refuse_bad
 
     with progress("reading", None, hidden=invocation.as_json) as advance:
 
@@ -55,7 +55,8 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
         raise Failure(f"{file} has no prices.", "Nothing was imported.")
     rows = [{each.name: each.show(row[each.name]) for each in NEW if each.name in row} for row in table.prices]
     given = {"prices": rows, "replace": replace, "dry_run": dry_run}
-    changes = invocation.ask(PRICES, "import", given)
+    with elapsed(f"{'comparing' if dry_run else 'writing'} {counted(len(rows), 'price')}", hidden=invocation.as_json):
+        changes = invocation.ask(PRICES, "import", given)
     would = "would be " if dry_run else ""
     invocation.show(
         {"prices": len(table.prices), **changes, "dry_run": dry_run},

@@ -45,6 +45,21 @@ def refuse_bad(bad: Sequence[BadLine], file: str, ignored: Sequence[str] = ()) -
 
 
 @contextmanager
+def elapsed(what: str, *, hidden: bool) -> Iterator[None]:
+    """Shows the seconds of a long request on standard error if it is a terminal: `writing 200,000 prices 0:00:07`."""
+    if hidden or not sys.stderr.isatty():
+        yield
+        return
+    from rich import progress as bars
+    from rich.console import Console
+
+    columns = (bars.TextColumn(what), bars.SpinnerColumn(), bars.TimeElapsedColumn())
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
+@contextmanager
 def progress(what: str, total: int | None, *, hidden: bool) -> Iterator[Callable[[int], None]]:
     """Shows a progress bar on standard error if it is a terminal, or a count if the total is unknown."""
     if hidden or not sys.stderr.isatty():

@@ -24,6 +24,7 @@ DIALECT: Final = sql.SqlDialect(
         "parked": "parked",
         "no_octets": "''::bytea",
         "for_update": "FOR UPDATE",
+        "row": "ctid",
         "content": ":content",
         "true": "true",
         "digest_of": "suppression_digest(m.account, m.destination)",

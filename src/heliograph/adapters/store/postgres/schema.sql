@@ -143,16 +143,17 @@ CREATE TABLE cost (
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
 CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
 
--- Long lists of prices and costs are written in batches. A row with side 0 holds before and after the import, with side
--- 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
+-- Long lists of prices, costs, routes and networks are written in batches. A row with side 0 holds before and after the
+-- import, with side 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
 CREATE TABLE list_import (
     hidden bigint NOT NULL,                    -- the side that does not hold: 2; 1 once an import is done
     ticket bigint NOT NULL,                    -- of the last import
     until  bigint NOT NULL,                    -- end of its lease; 0: it left nothing
-    kind   text PRIMARY KEY                    -- price or cost
+    kind   text PRIMARY KEY                    -- price, cost, route or network
 );
 
-INSERT INTO list_import (kind, hidden, ticket, until) VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
+INSERT INTO list_import (kind, hidden, ticket, until) VALUES
+    ('price', 2, 0, 0), ('cost', 2, 0, 0), ('route', 2, 0, 0), ('network', 2, 0, 0);
 
 -- connectors and routes
 
@@ -191,23 +192,29 @@ CREATE TABLE route (
     priority  bigint NOT NULL,
     account   bigint NOT NULL,                 -- 0: all accounts
     share     bigint NOT NULL,
+    side      bigint NOT NULL DEFAULT 0,       -- see list_import
     fallback  boolean NOT NULL,
     prefix    text NOT NULL,
     network   text NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
     plan      text NOT NULL,                   -- '': all plans
     sender    text NOT NULL,                   -- '': all sender IDs; may end in *
     -- with all columns but the id: pages of routes read the index alone
-    UNIQUE (prefix, network, account, plan, sender, connector, priority) INCLUDE (share, fallback)
+    UNIQUE (prefix, network, account, plan, sender, connector, priority, side) INCLUDE (share, fallback)
 );
 
 CREATE INDEX route_plan ON route (plan) WHERE plan <> '';
+CREATE INDEX route_side ON route (side) WHERE side > 0;
 
 -- Mobile networks, by the first digits of their numbers.
 CREATE TABLE mobile_network (
-    prefix text PRIMARY KEY,
+    side   bigint NOT NULL DEFAULT 0,          -- see list_import
+    prefix text NOT NULL,
     mccmnc text NOT NULL,
-    name   text NOT NULL
+    name   text NOT NULL,
+    PRIMARY KEY (prefix, side)
 );
+
+CREATE INDEX mobile_network_side ON mobile_network (side) WHERE side > 0;
 
 -- Owners of inbound messages, by the number that phones write to.
 CREATE TABLE number (

@@ -1,4 +1,4 @@
-"""Long lists of prices and costs, written in batches, so that no other change waits for a whole list.
+"""Long lists of prices, costs, routes and networks, written in batches, so that no other change waits for a whole list.
 
     begin --> end rows, add rows ... --> swap --> tidy ... --> done
               the old list holds           |      the new list holds
@@ -9,19 +9,32 @@ then on. `list_import` has the side that is hidden from readers: 2, and after th
 and gives the others side 0. So it undoes an import before its swap, and completes it afterwards.
 
 An import has a lease, and a ticket as its fencing token. If it stalls, another import or the housekeeping takes over,
-and its next batch fails. Other changes of the same table go on meanwhile. A price that is set during an import holds
-until the swap if the list has the price too.
+and its next batch fails. Other changes of the same table go on meanwhile. A row that is set during an import holds
+until the swap if the list has the row too.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, R, Runner, Steps, batch, first, lookup, write
+from heliograph.adapters.store.shared.listed_tables import LISTED_TABLES
+from heliograph.adapters.store.shared.steps import (
+    Operations,
+    Q,
+    Query,
+    R,
+    Runner,
+    Steps,
+    batch,
+    first,
+    lookup,
+    read,
+    write,
+)
 from heliograph.app.configuration import Missing
 from heliograph.app.ports import Unavailable
 
@@ -44,28 +57,31 @@ MOST_NOTED: Final = 500
 WHOLE: Final = "*"
 """The prefix of a note that stands for a whole table."""
 
-_KEYS: Final = {"price": ("prefix", "since"), "cost": ("network", "prefix", "since")}
-"""The columns of the key behind the owner."""
-
-_FIRST: Final = {"network": "", "prefix": "", "since": -1}
-"""Values before all others."""
+ALL: Final = ("",)
+"""The owners of a table without owners: a list replaces all its rows."""
 
 
 class LongList(Operations):
-    """Writes a list of prices or of costs. The owners of prices are plans, and of costs connectors."""
+    """Writes a list of a kind. The owners of prices are plans, and of costs connectors."""
 
-    def __init__(self, runner: Runner, kind: Literal["price", "cost"]) -> None:
+    def __init__(self, runner: Runner, kind: str) -> None:
         super().__init__(runner)
         self._kind = kind
+        self._table = LISTED_TABLES[kind]
 
     async def is_needed(self, rows: int, replaced: Sequence[str] | Sequence[int]) -> bool:
         """Returns whether a list has more than FEW rows, or replaces as many."""
         return rows > FEW or (len(replaced) > 0 and await self._count(replaced) > FEW)
 
-    @lookup
+    @read
     def _count(self, owners: Sequence[str] | Sequence[int]) -> Steps[int]:
-        ((count,),) = yield Query(f"count_{self._kind}s", {"owners": list(owners), "limit": FEW + 1})
-        return int(count)
+        found = 0
+        for owner in owners:
+            if found > FEW:
+                break
+            ((count,),) = yield Query(f"count_listed_{self._kind}", {"owner": owner, "limit": FEW + 1})
+            found += count
+        return found
 
     async def put(
         self,
@@ -73,35 +89,31 @@ class LongList(Operations):
         replaced: Sequence[str] | Sequence[int],
         keys: Collection[tuple[str, str, str]] | None,
         connectors: Collection[int] = (),
-    ) -> None:
+    ) -> int:
         """Sets the rows, and removes all others of the owners `replaced`. `parts` are added one after the other.
-        `keys` are noted as changed; None is the whole table.
+        `keys` are noted as changed; None is the whole table. Returns the number of rows that were written.
 
         Raises Unavailable, also during another import, and Missing if one of the connectors does not exist.
         """
         ticket = await self._begin(connectors)
         await self._tidy_all(ticket)
         for owner in replaced:
-            after: dict[str, Any] | None = _FIRST
+            after: Mapping[str, Any] | None = self._table.first
             while after is not None:
                 after = await _paused(self._end(ticket, owner, after))
+        added = 0
         for part in parts:
             for start in range(0, len(part), BATCH):
-                await _paused(self._add(ticket, part[start : start + BATCH]))
-        await self._swap(ticket, None if replaced else keys, connectors)
+                added += await _paused(self._add(ticket, part[start : start + BATCH]))
+        await self._swap(ticket, None if replaced else keys, connectors, added)
         with suppress(Unavailable):  # the list holds, and the housekeeping tidies up
             await self._tidy_all(ticket, is_last=True)
+        return added
 
     async def tidy(self) -> None:
         """Removes the rows that an interrupted import left. Raises Unavailable."""
-        if not await self._is_interrupted():
-            return
         with suppress(Unavailable):  # another node was first
             await self._tidy_all(await self._begin(()), is_last=True)
-
-    @lookup
-    def _is_interrupted(self) -> Steps[bool]:
-        return bool((yield Q.interrupted_list(kind=self._kind, now=_now())))
 
     @batch
     def _begin(self, connectors: Collection[int]) -> Steps[int]:
@@ -112,30 +124,31 @@ class LongList(Operations):
         return int(taken[0])
 
     @batch
-    def _end(self, ticket: int, owner: str | int, after: dict[str, Any]) -> Steps[dict[str, Any] | None]:
+    def _end(self, ticket: int, owner: str | int, after: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
         """Lets the next rows of an owner hold only until the swap. Returns the key of the last, or None at the end."""
         yield from self._hold(ticket)
-        names = _KEYS[self._kind]
-        key = {name: after[name] for name in names}
-        ended = yield Query(f"end_{self._kind}s", {"owner": owner, "limit": BATCH, **key})
-        return dict(zip(names, max(ended), strict=True)) if len(ended) == BATCH else None
+        ended = yield Query(f"end_owned_{self._kind}", {"owner": owner, "limit": BATCH, **after})
+        return dict(zip(after, max(ended), strict=True)) if len(ended) == BATCH else None
 
     @batch
-    def _add(self, ticket: int, rows: Sequence[Sequence[Any]]) -> Steps[None]:
+    def _add(self, ticket: int, rows: Sequence[Sequence[Any]]) -> Steps[int]:
         yield from self._hold(ticket)
         values = {"rows": msgspec.json.encode(rows).decode()}
-        yield Query(f"end_listed_{self._kind}s", values)
-        yield Query(f"put_listed_{self._kind}s", values)
+        if not self._table.keeps:
+            yield Query(f"end_listed_{self._kind}", values)
+        return len((yield Query(f"put_listed_{self._kind}", values)))
 
     @write
     def _swap(
-        self, ticket: int, keys: Collection[tuple[str, str, str]] | None, connectors: Collection[int]
-    ) -> Steps[None]:
+        self, ticket: int, keys: Collection[tuple[str, str, str]] | None, connectors: Collection[int], added: int
+    ) -> Steps[int]:
+        """Returns `added`, for the line of the audit log."""
         yield from self._hold(ticket)
         yield from _check(connectors)
         yield Q.swap_list(kind=self._kind)
         yield Q.tables_changed()
         yield from note(self._kind, keys)
+        return added
 
     async def _tidy_all(self, ticket: int, *, is_last: bool = False) -> None:
         while not await _paused(self._tidy(ticket, is_last)):
@@ -145,8 +158,8 @@ class LongList(Operations):
     def _tidy(self, ticket: int, is_last: bool) -> Steps[bool]:
         """Removes or keeps a batch of an owner's rows. Returns True if none was left."""
         hidden = yield from self._hold(ticket)
-        for side, name in ((hidden, f"drop_{self._kind}s"), (3 - hidden, f"keep_{self._kind}s")):
-            owner = yield from first(Query(f"sided_{self._kind}s", {"side": side}))
+        for side, name in ((hidden, f"drop_sided_{self._kind}"), (3 - hidden, f"keep_sided_{self._kind}")):
+            owner = yield from first(Query(f"sided_{self._kind}", {"side": side}))
             if owner is not None:
                 yield Query(name, {"owner": owner[0], "side": side, "limit": BATCH})
                 return False
@@ -160,6 +173,19 @@ class LongList(Operations):
         if held is None:
             raise Unavailable(f"another list of {self._kind}s was imported meanwhile")
         return int(held[0])
+
+
+class StoredLists(Operations):
+    """The lists whose import was interrupted."""
+
+    async def tidy(self) -> None:
+        """Removes the rows that interrupted imports left. Raises Unavailable."""
+        for kind in await self._interrupted():
+            await LongList(self.runner, kind).tidy()
+
+    @lookup
+    def _interrupted(self) -> Steps[list[str]]:
+        return [kind for (kind,) in (yield Q.interrupted_lists(now=_now()))]
 
 
 async def _paused(work: Awaitable[R]) -> R:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from heliograph.adapters.store.shared.lists import KEPT_REVISIONS, MOST_NOTED, LongList, note
+from heliograph.adapters.store.shared.lists import ALL, KEPT_REVISIONS, MOST_NOTED, LongList, note
 from heliograph.adapters.store.shared.rows import (
     connector_of,
     connector_values,
@@ -55,6 +55,7 @@ class StoredNetwork(Operations):
     def __init__(self, runner: Runner) -> None:
         super().__init__(runner)
         self._long_list = LongList(runner, "price")
+        self._long_routes = LongList(runner, "route")
 
     @read
     def tables(self, *, large: bool = True) -> Steps[Tables]:
@@ -107,17 +108,24 @@ class StoredNetwork(Operations):
 
     @write
     def add_route(self, route: Route) -> Steps[Route]:
+        yield tables_changed()
         if not (yield Q.connector_exists(connector=route.connector)):
             raise Missing("no such connector")
-        added = yield _add([route])
+        added = yield Q.add_routes(rows=_encoded(_rows([route])))
         if not added:
             raise Exists("there is such a route already")
-        yield tables_changed()
         yield from note("route", [("", route.network, route.prefix)])
         return replace(route, id=added[0][0])
 
+    async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
+        if removed or not await self._long_routes.is_needed(len(added), ()):
+            return await self._change_routes(added, removed)
+        rows = await asyncio.to_thread(_rows, added)
+        return await self._long_routes.put([rows], (), None, {route.connector for route in added})
+
     @write
-    def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> Steps[int]:
+    def _change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> Steps[int]:
+        yield tables_changed()
         targets = {("", route.network, route.prefix) for route in added}
         for route in removed:
             gone = yield Q.remove_route(route=route)
@@ -127,8 +135,7 @@ class StoredNetwork(Operations):
         for connector in {route.connector for route in added}:
             if not (yield Q.connector_exists(connector=connector)):
                 raise Missing("no such connector")
-        new = yield _add(added)
-        yield tables_changed()
+        new = yield Q.add_routes(rows=_encoded(_rows(added)))
         yield from note("route", targets)
         return len(new)
 
@@ -263,11 +270,16 @@ def _way_of(way: Sequence[int]) -> RouteWay:
     return connector, priority, share, bool(fallback)  # SQLite keeps 0 and 1, and compiled code takes no int for a bool
 
 
-def _add(routes: Iterable[Route]) -> Query:
-    rows: dict[tuple[object, ...], tuple[object, ...]] = {}
+def _rows(routes: Iterable[Route]) -> list[Sequence[Any]]:
+    """The rows of routes, the first of those with the same rule."""
+    rows: dict[tuple[object, ...], Sequence[Any]] = {}
     for each in routes:
         rows.setdefault(each.rule, (*each.rule, each.share, each.fallback))
-    return Q.add_routes(rows=msgspec.json.encode(list(rows.values())).decode())
+    return list(rows.values())
+
+
+def _encoded(rows: Sequence[Sequence[Any]]) -> str:
+    return msgspec.json.encode(rows).decode()
 
 
 class StoredTableChanges(Operations):
@@ -420,20 +432,32 @@ class StoredMeasurements(Operations):
 
 
 class StoredMobileNetworks(Operations):
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(runner)
+        self._long_list = LongList(runner, "network")
+
+    async def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> None:
+        replaced = ALL if replace_all else ()
+        by_prefix = {each.prefix: (each.prefix, each.mccmnc, each.name) for each in networks}
+        if await self._long_list.is_needed(len(by_prefix), replaced):
+            rows = await asyncio.to_thread(lambda: sorted(by_prefix.values()))
+            await self._long_list.put([rows], replaced, None)
+        else:
+            await self._put(list(by_prefix.values()), replace_all=replace_all)
+
     @write
-    def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> Steps[None]:
+    def _put(self, rows: Sequence[Sequence[Any]], *, replace_all: bool) -> Steps[None]:
         yield tables_changed()
         yield from note("network", None)
         if replace_all:
             yield Q.clear_mobile_networks()
-        rows = {each.prefix: (each.prefix, each.mccmnc, each.name) for each in networks}
-        yield Q.put_mobile_networks(rows=msgspec.json.encode(list(rows.values())).decode())
+        yield Q.put_mobile_networks(rows=_encoded(rows))
 
     @write
     def remove(self, prefix: str) -> Steps[None]:
+        yield tables_changed()
         if not (yield Q.remove_mobile_network(prefix=prefix)):
             raise Missing("no such prefix")
-        yield tables_changed()
         yield from note("network", None)
 
 

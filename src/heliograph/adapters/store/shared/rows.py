@@ -63,6 +63,14 @@ SENDING_LIST_COLUMNS = (
 
 PART_COLUMNS = "connector, sender, recipient, reference, total, number, coding, has_header, octets, at"
 
+_ROUTE_RULE = (
+    ("prefix", "text"), ("network", "text"), ("account", "bigint"), ("plan", "text"), ("sender", "text"),
+    ("connector", "bigint"), ("priority", "bigint"),
+)  # fmt: skip
+"""The columns of `Route.rule` with their types, in its order."""
+
+_LISTED_ROUTE = (*_ROUTE_RULE, ("share", "bigint"), ("fallback", "boolean"))
+
 COLUMNS = {
     "message": MESSAGE_COLUMNS,
     "hit": HIT_COLUMNS,
@@ -74,6 +82,8 @@ COLUMNS = {
     "account_changes": ", ".join(f'"{name}" = :{name}' for name in ACCOUNT_FIELDS),
     "connector": ", ".join(f'"{name}"' for name in _CONNECTOR),
     "route": ROUTE_COLUMNS,
+    "listed_route": ", ".join(f"CAST(j.value ->> {n} AS {of})" for n, (_, of) in enumerate(_LISTED_ROUTE)),
+    "same_route": " AND ".join(f"r.{name} = CAST(j.value ->> {n} AS {of})" for n, (name, of) in enumerate(_ROUTE_RULE)),
     "price": PRICE_COLUMNS,
     "cost": COST_COLUMNS,
     "sending_list": SENDING_LIST_COLUMNS,

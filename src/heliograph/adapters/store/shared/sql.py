@@ -6,6 +6,9 @@ without text has no rows: its engine does not need it. Words in braces are fille
 (`{before(Trigger.CANCEL)}`, `{after(Trigger.CANCEL)}`), the message of a notice (`{subject(r.key)}`), and words that
 each engine spells in its own way (`{among(keys)}`).
 
+A statement with `{listed.table}` is expanded for each table of `listed_tables`: `drop_sided` becomes
+`drop_sided_price`, `drop_sided_cost` and so on.
+
 A statement over `({rows})` is expanded with each statement `rows_...`: for example, `page` over `rows_by_key` becomes
 `page_by_key`, and `{order}` in it is the order of these rows.
 """
@@ -17,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+from heliograph.adapters.store.shared.listed_tables import LISTED_TABLES
 from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.limits.allowance import UNCOUNTED
@@ -57,7 +61,7 @@ _CALLS: Final = {
     "present": "side <> (SELECT hidden FROM list_import WHERE kind = '{0}')",
     "subject": "CASE WHEN {0} < 0 THEN -{0} / 2 ELSE {0} END",
 }
-"""Fragments with a parameter: whether a row of the table price or cost holds; the message of a notice with this key."""
+"""Fragments with a parameter: whether a row of a table with long lists holds; the message of a notice with this key."""
 _STEPS: Final[dict[str, Callable[[Trigger], Any]]] = {"before": before, "after": after}
 
 _HEAD = re.compile(r"^-- (\w+): .*\n", re.MULTILINE)
@@ -116,6 +120,11 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
                     words = {**dialect.words, "rows": fill(rows, dialect), "order": order}
                     expanded = name + of.removeprefix("rows")
                     filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
+        elif "{listed." in text:
+            for kind, table in LISTED_TABLES.items():
+                words = {**dialect.words, **table.words(kind, dialect.words.get("row"))}
+                expanded = f"{name}_{kind}"
+                filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
         elif not name.startswith("rows_"):
             filled[name], shapes[name] = fill(text, dialect), shape
     return {name: _statement(text, shapes[name], numbered=dialect.numbered) for name, text in filled.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heliograph.adapters.store.shared.lists import LongList
+from heliograph.adapters.store.shared.lists import StoredLists
 from heliograph.adapters.store.shared.steps import (
     Operations,
     Q,
@@ -54,8 +54,7 @@ class StoredUpkeep(Operations):
         return size
 
     async def tidy_lists(self) -> None:
-        await LongList(self.runner, "price").tidy()
-        await LongList(self.runner, "cost").tidy()
+        await StoredLists(self.runner).tidy()
 
     @write
     def probe(self) -> Steps[None]:

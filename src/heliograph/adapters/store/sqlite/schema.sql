@@ -133,16 +133,17 @@ CREATE TABLE cost (
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
 CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
 
--- Long lists of prices and costs are written in batches. A row with side 0 holds before and after the import, with side
--- 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
+-- Long lists of prices, costs, routes and networks are written in batches. A row with side 0 holds before and after the
+-- import, with side 1 until the import is done, with side 2 from then on. Without an import each row has side 0.
 CREATE TABLE list_import (
-    kind   TEXT PRIMARY KEY,                   -- price or cost
+    kind   TEXT PRIMARY KEY,                   -- price, cost, route or network
     hidden INTEGER NOT NULL,                   -- the side that does not hold: 2; 1 once an import is done
     ticket INTEGER NOT NULL,                   -- of the last import
     until  INTEGER NOT NULL                    -- end of its lease; 0: it left nothing
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO list_import (kind, hidden, ticket, until) VALUES ('price', 2, 0, 0), ('cost', 2, 0, 0);
+INSERT INTO list_import (kind, hidden, ticket, until) VALUES
+    ('price', 2, 0, 0), ('cost', 2, 0, 0), ('route', 2, 0, 0), ('network', 2, 0, 0);
 
 -- connectors and routes
 
@@ -185,20 +186,26 @@ CREATE TABLE route (
     plan      TEXT NOT NULL,                   -- '': all plans
     sender    TEXT NOT NULL,                   -- '': all sender IDs; may end in *
     share     INTEGER NOT NULL,
-    fallback  INTEGER NOT NULL
+    fallback  INTEGER NOT NULL,
+    side      INTEGER NOT NULL DEFAULT 0       -- see list_import
 ) STRICT;
 
--- All columns but the id: pages of routes read it alone. The statement add_route keeps the columns up to priority unique.
-CREATE INDEX route_target ON route (prefix, network, account, plan, sender, connector, priority, share, fallback);
+-- All columns but the id: pages of routes read it alone. The statement add_routes keeps the columns up to priority unique.
+CREATE INDEX route_target ON route (prefix, network, account, plan, sender, connector, priority, share, fallback, side);
 
 CREATE INDEX route_plan ON route (plan) WHERE plan <> '';
+CREATE INDEX route_side ON route (side) WHERE side > 0;
 
 -- Mobile networks, by the first digits of their numbers.
 CREATE TABLE mobile_network (
-    prefix TEXT PRIMARY KEY,
+    prefix TEXT NOT NULL,
+    side   INTEGER NOT NULL DEFAULT 0,         -- see list_import
     mccmnc TEXT NOT NULL,
-    name   TEXT NOT NULL
+    name   TEXT NOT NULL,
+    PRIMARY KEY (prefix, side)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX mobile_network_side ON mobile_network (side) WHERE side > 0;
 
 -- Owners of inbound messages, by the number that phones write to.
 CREATE TABLE number (

@@ -1,14 +1,15 @@
 -- networks_of_number: The networks of prefixes, such as all of a number; of these the shortest is first.
-SELECT prefix, mccmnc, name FROM mobile_network WHERE prefix {among(prefixes)} ORDER BY prefix {bytewise};
+SELECT prefix, mccmnc, name FROM mobile_network WHERE prefix {among(prefixes)} AND {present(network)}
+ORDER BY prefix {bytewise};
 
 -- routes_of_number: The routes that may take a number of a network.
 SELECT {route} FROM route
 WHERE prefix {among(prefixes)} AND network = ''
-  AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)}
+  AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)} AND {present(route)}
 UNION ALL
 SELECT {route} FROM route
 WHERE prefix = '' AND network = :network AND network <> ''
-  AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)};
+  AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)} AND {present(route)};
 
 -- prices_of_number: The prices of a number in some plans; and of each plan some price that holds.
 SELECT {price} FROM price
@@ -29,22 +30,23 @@ WHERE connector {among(connectors)} AND network = :network AND network <> '' AND
 -- list_routes: A part of the routes in a span of prefixes, behind a place, the highest priority of a target first.
 SELECT {route} FROM route
 WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
-  AND (prefix, network) >= (:prefix, :network)
+  AND (prefix, network) >= (:prefix, :network) AND {present(route)}
   AND ((prefix, network) > (:prefix, :network) OR priority < :priority OR (priority = :priority AND id > :route))
 ORDER BY prefix, network, priority DESC, id LIMIT :limit OFFSET :first;
 
 -- count_routes: How many routes are in a span of prefixes.
 SELECT count(*) FROM route
-WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint));
+WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
+  AND {present(route)};
 
 -- route_by_id: A route.
-SELECT {route} FROM route WHERE id = :route;
+SELECT {route} FROM route WHERE id = :route AND {present(route)};
 
 -- routes_to: The routes of some prefixes or networks.
-SELECT {route} FROM route WHERE prefix {among(prefixes)} AND network {among(networks)};
+SELECT {route} FROM route WHERE prefix {among(prefixes)} AND network {among(networks)} AND {present(route)};
 
 -- routed_connectors: The connectors that have routes.
-SELECT DISTINCT connector FROM route;
+SELECT DISTINCT connector FROM route WHERE {present(route)};
 
 -- plans_with_prices: The plans that have prices, by name: a step of the index for each.
 WITH RECURSIVE names(plan) AS (
@@ -60,7 +62,8 @@ WITH RECURSIVE names(plan) AS (
     UNION ALL SELECT (SELECT min(r.plan) FROM route AS r WHERE r.plan <> '' AND r.plan > names.plan) FROM names
     WHERE plan IS NOT NULL
 )
-SELECT plan FROM names WHERE plan IS NOT NULL;
+SELECT plan FROM names
+WHERE EXISTS (SELECT 1 FROM route AS r WHERE r.plan = names.plan AND r.plan <> '' AND {present(route)});
 
 -- connectors_with_costs: The connectors that have costs, in their order.
 SELECT id FROM connector WHERE EXISTS (SELECT 1 FROM cost WHERE cost.connector = connector.id AND {present(cost)})
@@ -94,11 +97,11 @@ ORDER BY network, prefix, since LIMIT :limit;
 
 -- list_networks: The next prefixes, of all networks or of a network.
 SELECT prefix, mccmnc, name FROM mobile_network
-WHERE prefix > :after AND (CAST(:mccmnc AS text) IS NULL OR mccmnc = CAST(:mccmnc AS text))
+WHERE prefix > :after AND (CAST(:mccmnc AS text) IS NULL OR mccmnc = CAST(:mccmnc AS text)) AND {present(network)}
 ORDER BY prefix LIMIT :limit;
 
 -- count_networks: How many prefixes have a network.
-SELECT count(*) FROM mobile_network;
+SELECT count(*) FROM mobile_network WHERE {present(network)};
 
 -- prices_of_prefixes: All prices of some prefixes in a plan.
 SELECT {price} FROM price WHERE plan = :plan AND prefix {among(prefixes)} AND {present(price)};

@@ -31,7 +31,7 @@ SELECT
     c.prefix, c.network, r.account, r.plan, r.sender,
     CAST({json_group}({json_array}(r.connector, r.priority, r.share, r.fallback)) AS text)
 FROM (SELECT DISTINCT network, prefix FROM changed_row WHERE revision > :since AND kind = 'route') AS c
-LEFT JOIN route AS r ON r.prefix = c.prefix AND r.network = c.network
+LEFT JOIN route AS r ON r.prefix = c.prefix AND r.network = c.network AND {present(route)}
 GROUP BY c.prefix, c.network, r.account, r.plan, r.sender;
 
 -- changed_prices: The prices that changed after a revision or came into force; NULL for prices that were removed.
@@ -58,7 +58,9 @@ ORDER BY c.connector, c.network, c.prefix, k.since;
 
 -- network_page: The next prefixes of networks, in columns.
 SELECT {json_group}(prefix), {json_group}(mccmnc)
-FROM (SELECT prefix, mccmnc FROM mobile_network WHERE prefix > :prefix ORDER BY prefix LIMIT :limit) AS page;
+FROM (
+    SELECT prefix, mccmnc FROM mobile_network WHERE prefix > :prefix AND {present(network)} ORDER BY prefix LIMIT :limit
+) AS page;
 
 -- route_page: The routes of the next targets, in columns.
 SELECT
@@ -69,7 +71,7 @@ FROM (
         prefix, network, account, plan, sender,
         CAST({json_group}({json_array}(connector, priority, share, fallback)) AS text) AS ways
     FROM route
-    WHERE (prefix, network, account, plan, sender) > (:prefix, :network, :account, :plan, :sender)
+    WHERE (prefix, network, account, plan, sender) > (:prefix, :network, :account, :plan, :sender) AND {present(route)}
     GROUP BY prefix, network, account, plan, sender
     ORDER BY prefix, network, account, plan, sender LIMIT :limit
 ) AS page;
@@ -144,13 +146,13 @@ SELECT connector, rate, is_limit FROM operator_pace;
 DELETE FROM operator_pace WHERE connector = :connector;
 
 -- routes: All routes, by prefix and priority.
-SELECT {route} FROM route
+SELECT {route} FROM route WHERE {present(route)}
 ORDER BY prefix {bytewise}, priority, id;
 
 -- plan_of_accounts: The accounts of plans that have routes or rules.
 SELECT id, plan FROM account
 WHERE EXISTS (SELECT 1 FROM plan AS p WHERE p.name = account.plan)
-   OR EXISTS (SELECT 1 FROM route AS r WHERE r.plan = account.plan AND r.plan <> '');
+   OR EXISTS (SELECT 1 FROM route AS r WHERE r.plan = account.plan AND r.plan <> '' AND {present(route)});
 
 -- plans: The rules of plans, by name.
 SELECT name, routing, min_margin, unknown_cost, min_quality FROM plan ORDER BY name {bytewise};
@@ -166,18 +168,22 @@ ON CONFLICT (name) DO UPDATE SET
 DELETE FROM plan WHERE name = :name RETURNING 1;
 
 -- mobile_networks: All mobile networks, by prefix.
-SELECT prefix, mccmnc, name FROM mobile_network ORDER BY prefix {bytewise};
+SELECT prefix, mccmnc, name FROM mobile_network WHERE {present(network)} ORDER BY prefix {bytewise};
 
--- put_mobile_networks: Sets the networks of prefixes.
-INSERT INTO mobile_network (prefix, mccmnc, name)
-SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2 FROM {elements(rows)} AS j WHERE {true}
-ON CONFLICT (prefix) DO UPDATE SET mccmnc = excluded.mccmnc, name = excluded.name;
+-- put_mobile_networks: Sets the networks of prefixes, during an import until the import.
+INSERT INTO mobile_network (prefix, mccmnc, name, side)
+SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, coalesce(
+    (SELECT side FROM mobile_network WHERE prefix = j.value ->> 0 AND {present(network)}),
+    (SELECT 1 FROM mobile_network WHERE prefix = j.value ->> 0 AND side = 2),
+    0)
+FROM {elements(rows)} AS j WHERE {true}
+ON CONFLICT (prefix, side) DO UPDATE SET mccmnc = excluded.mccmnc, name = excluded.name;
 
 -- remove_mobile_network: Removes a prefix.
-DELETE FROM mobile_network WHERE prefix = :prefix RETURNING 1;
+DELETE FROM mobile_network WHERE prefix = :prefix AND {present(network)} RETURNING 1;
 
 -- clear_mobile_networks: Removes all mobile networks.
-DELETE FROM mobile_network;
+DELETE FROM mobile_network WHERE {present(network)};
 
 -- costs: All costs, by connector, network, prefix and date.
 SELECT {cost} FROM cost WHERE {present(cost)}
@@ -202,17 +208,15 @@ RETURNING 1;
 -- clear_costs: Removes all costs of a connector.
 DELETE FROM cost WHERE connector = :connector AND {present(cost)};
 
--- add_routes: Adds routes, and returns the ids of the new ones.
-INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback)
-SELECT
-    j.value ->> 0, j.value ->> 1, CAST(j.value ->> 2 AS bigint), j.value ->> 3, j.value ->> 4,
-    CAST(j.value ->> 5 AS bigint), CAST(j.value ->> 6 AS bigint), CAST(j.value ->> 7 AS bigint),
-    CAST(j.value ->> 8 AS boolean)
-FROM {elements(rows)} AS j ON CONFLICT DO NOTHING
+-- add_routes: Adds missing routes, and returns the ids of the new ones. During an import, a route of its list holds until
+-- the import.
+INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback, side)
+SELECT {listed_route}, coalesce((SELECT 1 FROM route AS r WHERE {same_route} AND r.side = 2), 0)
+FROM {elements(rows)} AS j WHERE NOT EXISTS (SELECT 1 FROM route AS r WHERE {same_route} AND {present(route)})
 RETURNING id;
 
 -- remove_route: Removes a route. Returns its target.
-DELETE FROM route WHERE id = :route RETURNING network, prefix;
+DELETE FROM route WHERE id = :route AND {present(route)} RETURNING network, prefix;
 
 -- remove_numbers: Removes the numbers of a connector.
 DELETE FROM number WHERE connector = :connector;
