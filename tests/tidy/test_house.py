@@ -10,6 +10,7 @@ LONG_FUNCTIONS: frozenset[str] = frozenset()
 SQL_IN_MODULES = frozenset(
     f"adapters/store/{name}.py"
     for name in (
+        "names",
         "postgres/connections",
         "postgres/moving",
         "postgres/schema",
@@ -20,8 +21,8 @@ SQL_IN_MODULES = frozenset(
         "sqlite/schema",
     )
 )
-"""Modules with SQL beside the hot paths: makers of schema, session and connection, the loader of SQL files, and the
-move of all tables."""
+"""Modules with SQL beside the hot paths: makers of schema, session and connection, the loader of SQL files, the
+move of all tables, and names for completion, which must load nothing else."""
 
 
 @pytest.fixture(scope="module")

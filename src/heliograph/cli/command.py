@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from heliograph.cli.remote.gateway import RemoteGateway
     from heliograph.config import Settings
 
+COMPLETES: Final = "_HELIOGRAPH_COMPLETE"
+"""The variable by which the script of a shell asks for completions."""
+
 Answer = TypeVar("Answer")
 
 

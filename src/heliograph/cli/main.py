@@ -1,5 +1,6 @@
 """`heliograph`: the root of all commands."""
 
+import os
 from collections import UserDict
 from importlib import import_module
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 import click
 
 from heliograph import __version__
-from heliograph.cli.command import Root, examples
+from heliograph.cli.command import COMPLETES, Root, examples
 
 _COMMANDS: Final = {
     "serve": ("serve", "Runs the gateway."),
@@ -108,4 +109,8 @@ def heliograph() -> None:
 
 
 def main() -> None:
+    if COMPLETES in os.environ:
+        from heliograph.cli.names import install_completion
+
+        install_completion()
     heliograph(prog_name="heliograph")

@@ -16,6 +16,7 @@ from heliograph.app.ports import Secrets, Unavailable
 from heliograph.app.ports.encryption import KeyRefused
 from heliograph.composition.connectors import ADAPTERS, KINDS, policy_of
 from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
+from heliograph.composition.names import STORE_FILE as STORE_FILE
 from heliograph.config import Settings
 from heliograph.runtime.disk import make_folder
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.app.sending.compose import Composer
     from heliograph.domain.message.retention import RetentionDays
-
-STORE_FILE = "heliograph.db"
 
 FICTITIOUS = "447700900000"
 """A number that belongs to no subscriber: Ofcom keeps its range free for films."""

@@ -38,15 +38,22 @@ class RemoteGateway:
 
     def send(self, asked: "Asked") -> Any:
         """Makes a request, and returns the JSON object. Raises RemoteRefusal."""
-        target = f"{self._base}{_ROOT}{asked.path}" + (f"?{urlencode(asked.query)}" if asked.query else "")
+        path = asked.path + (f"?{urlencode(asked.query)}" if asked.query else "")
+        return self._request(asked.method, path, asked.body, _TIMEOUT_S)
+
+    def get(self, path: str, timeout_s: float) -> Any:
+        """Returns the JSON object at a path such as `/accounts`. Raises RemoteRefusal."""
+        return self._request("GET", path, None, timeout_s)
+
+    def _request(self, method: str, path: str, content: Any, timeout_s: float) -> Any:
         kind = http.client.HTTPSConnection if self._tls else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=_TIMEOUT_S)
+        connection = kind(self._host, self._port, timeout=timeout_s)
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         body = None
-        if asked.body is not None:
-            headers["Content-Type"], body = "application/json", json.dumps(asked.body).encode()
+        if content is not None:
+            headers["Content-Type"], body = "application/json", json.dumps(content).encode()
         try:
-            connection.request(asked.method, target, body, headers)
+            connection.request(method, f"{self._base}{_ROOT}{path}", body, headers)
             response = connection.getresponse()
             status, answer = response.status, response.read()
         except (OSError, http.client.HTTPException) as problem:
