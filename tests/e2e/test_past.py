@@ -6,10 +6,12 @@ import stat
 from pathlib import Path
 
 import pytest
+import smpplib.exceptions
 
 from tests.support.customer import Customer
 from tests.support.ports import free_port, listens
 from tests.support.process import PROGRAM, Admin, GatewayProcess, Process, SimulatorProcess, eventually
+from tests.support.smpplib_client import SmpplibClient
 
 pytestmark = pytest.mark.slow
 
@@ -93,8 +95,13 @@ def test_a_running_gateway_stops_at_once_where_its_file_is_set_back(tmp_path: Pa
     """As `sqlite3 heliograph.db ".restore copy.db"` does."""
     account = admin.account()
     admin.operator(free_port())
+    password = admin("account", "smpp-password", "acme")["smpp_password"]
     copy = tmp_path / "copy.db"
-    with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
+    with (
+        GatewayProcess(data, settings={"HELIOGRAPH_SMPP_SERVER_LISTEN": "127.0.0.1:0"}) as gateway,
+        Customer(gateway.url, "acme", account["api_key"]) as customer,
+    ):
+        client = SmpplibClient(gateway.smpp, "transmitter", 0, "acme", password)
         eventually(lambda: (data / "database.json").exists(), "the data directory has seen a mark")
         admin("backup", str(copy))
         seen = (data / "database.json").read_bytes()
@@ -106,6 +113,12 @@ def test_a_running_gateway_stops_at_once_where_its_file_is_set_back(tmp_path: Pa
         reply = customer.form("/api/v1/messages", {"from": "Heliograph", "to": "491700000002", "content": "no"})
         assert (reply.status, reply.json["Status"]) == (503, "13")
         assert customer.get("/health/ready").status == 503
+        client.submit("no", "491700000003")
+        with pytest.raises(smpplib.exceptions.PDUError, match="Queue is full"):
+            client.until(lambda: bool(client.ids), "an answer")
+        client.close()
+        with pytest.raises(smpplib.exceptions.PDUError, match="System Error"):
+            SmpplibClient(gateway.smpp, "transmitter", 0, "acme", password)
         assert b"heliograph_past_lost 1" in customer.get("/metrics").body
         assert admin.balance() == "1000"
         admin("restored")
