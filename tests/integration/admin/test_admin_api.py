@@ -294,6 +294,7 @@ async def test_a_list_of_prices_is_taken_whole_and_from_its_date_on(house: Admin
     for bad, field in (
         ({"price": "1", "prefix": "x"}, "prices[1].prefix"),
         ({"price": "1", "since": "2000-13-01"}, "prices[1].since"),
+        ({"price": "1", "since": "9999-12-31T23:59:59-14:00"}, "prices[1].since"),
         ({"price": "-1"}, "prices[1].price"),
     ):
         assert fault(await house.ask(token, "POST", "/prices/import", {"prices": [*new[:1], bad]})) == (

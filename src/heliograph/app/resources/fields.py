@@ -259,7 +259,9 @@ class Moment(Type):
     def read(self, value: str) -> int:
         try:
             if _MOMENT(value) is not None:
-                return parse_utc(value)
+                at = parse_utc(value)
+                format_utc(at)  # a time beyond the year 9999 in UTC could not be shown again
+                return at
         except (ValueError, OverflowError):
             pass
         raise ValueError("it is a time in ISO 8601 with Z or an offset, such as 2027-01-15T08:00:00Z")

@@ -215,10 +215,12 @@ class _Since(Text):
         if not text:
             return 0
         try:
-            return max(0, parse_time(text if len(text) > len("2027-01-15") else f"{text} 00:00:00", zone("UTC")))
+            since = max(0, parse_time(text if len(text) > len("2027-01-15") else f"{text} 00:00:00", zone("UTC")))
+            format_since(since)  # a date beyond the year 9999 in UTC could never be shown again, nor could its list
         except ValueError:
             problem = f"{text[:40]!r} is not a date; write 2027-01-15 (UTC) or 2027-01-15T08:00:00+01:00"
             raise ValueError(problem) from None
+        return since
 
     def show(self, value: int) -> str:
         return format_since(value)
