@@ -11,6 +11,7 @@ from heliograph.app.resources.description import Operation
 from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import Credits, Field, Item, Moment, Rows, Text, Whole
 from heliograph.app.resources.prices import SINCE
+from heliograph.app.resources.report_periods import MOST_DAYS
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.costs import CostHistory
@@ -157,6 +158,8 @@ async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
     start = period["from"] or end - DAY_MS
     if start >= end:
         raise Invalid("from", "it must be before the end")
+    if end - start > MOST_DAYS * DAY_MS:
+        raise Invalid("to", f"it is more than {MOST_DAYS:,} days after the start")
     kinds = by.split(",")
     plans = {account.id: account.plan for account, _ in await desk.store.accounts.all()}
     step = HOUR_MS if end - start <= HOURLY_MS else DAY_MS
@@ -238,7 +241,7 @@ MARGIN: Final = Operation(
             name="from",
             meaning="Start: a day or ISO 8601, in UTC without an offset; empty: 24 hours.",
         ),
-        replace(SINCE, name="to", meaning="End, in the same form, excluded; empty: now."),
+        replace(SINCE, name="to", meaning=f"End, excluded, up to {MOST_DAYS:,} days after the start; empty: now."),
     ),
     answers=(
         Field("from", Moment(), "Start, included."),
