@@ -73,6 +73,7 @@ class MemoryAccounts(MemoryPart):
         for price in prices:
             self._place.put_price(price)
         self._place.enter(created.id, EntryKind.TOP_UP, credit, 0, account.created, "opening credit")
+        self._place.arm(created.id)
         rows.revision += 1
         return replace(created)
 
@@ -83,7 +84,10 @@ class MemoryAccounts(MemoryPart):
         wanted = changes.get("smpp_system_id")
         if wanted and (known := await self.find(wanted, to_bind=True)) is not None and known[0].id != account:
             raise SystemIdTaken(wanted)
+        before = rows.accounts[account].low_balance
         rows.accounts[account] = changed_account(rows.accounts[account], changes)
+        if rows.accounts[account].low_balance != before:
+            self._place.arm(account)
         rows.revision += 1
         return replace(rows.accounts[account])
 
@@ -126,6 +130,9 @@ class MemoryAccounts(MemoryPart):
         if not within[0] <= rows.balances[account] + amount <= within[1]:
             raise BalanceOutOfBounds(rows.balances[account])
         self._place.enter(account, EntryKind.TOP_UP, amount, 0, now, note)
+        if amount > 0:
+            self._place.arm(account)
+        self._place.note_low_balances()
         rows.revision += 1
         if reference:
             rows.top_ups[account, reference] = amount, rows.balances[account]

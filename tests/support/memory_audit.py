@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from heliograph.app.facts import Message
+from heliograph.app.facts import LOW_BALANCE, Message
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.state import ENDED, State
@@ -87,6 +87,10 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)
         if inbound.way and key <= rows.marks.get(CALLBACK, 0) and not waits:
             yield f"Nothing will make the callback of the inbound message {to_hex(key, inbound.tail)}."
+    for low in rows.balance_notices.values():
+        key = LOW_BALANCE - low.id
+        if key not in rows.callbacks and (key not in rows.retries or rows.retries[key].due is None):
+            yield f"Nothing will make the callback of the low balance of {rows.accounts[low.account].name}."
     for row in rows.inbound_parts.values():
         if row.joined and row.joined not in rows.inbound:
             yield f"A part was joined to an inbound message (key {row.joined}) that is not there."

@@ -46,7 +46,7 @@ from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
-from tests.support.memory_reading import MemoryReading
+from tests.support.memory_reading import MemoryReading, way_of
 from tests.support.memory_retention import redacted
 from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows, end_holds
 from tests.support.memory_series import owe_series
@@ -181,6 +181,7 @@ class MemoryCommits(MemoryReading):
         for done in facts.callbacks:
             self._called_back(rows, done)
         rows.marks.update(facts.marks)
+        self._place.note_low_balances()
 
     def _progress(self, rows: Rows, part: PartReceipt) -> None:
         known = [
@@ -539,7 +540,7 @@ class MemoryNotices(MemoryReading):
         parked = sorted(
             (row.due, key)
             for key, row in rows.retries.items()
-            if row.parked and row.node is None and row.due is not None and self._subject(rows, key).way is way
+            if row.parked and row.node is None and row.due is not None and way_of(self._subject(rows, key)) is way
         )
         return self._claim_each(rows, [key for _, key in parked], limit, node, accounts)
 
@@ -549,7 +550,7 @@ class MemoryNotices(MemoryReading):
         parked = [
             row.first
             for subject, row in subjects
-            if row.parked and row.node is None and row.due is not None and subject.way is way
+            if row.parked and row.node is None and row.due is not None and way_of(subject) is way
             and subject.account in accounts
         ]  # fmt: skip
         return min(parked, default=None)

@@ -151,6 +151,7 @@ class MemoryInbound(MemoryReading):
         prices = price_table(rows.prices.values(), now)
         message.price = prices.tariff(rows.accounts[account].plan).inbound(message.sender.removeprefix("+"))
         self._place.enter(account, EntryKind.INBOUND, -message.price, key, now, key=rows.positions[key])
+        self._place.note_low_balances()
         if message.way:
             rows.retries[key] = RetryRow(now, 0, b"", "", now)
         return self._inbound_record(rows, message)

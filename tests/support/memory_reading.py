@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from heliograph.app.facts import (
+    LOW_BALANCE,
     NO_ANSWER,
     Accept,
     CallbackEnd,
@@ -16,7 +17,7 @@ from heliograph.app.facts import (
     notice_key_of,
     subject_key_of,
 )
-from heliograph.app.notice import Notice, ReachedState
+from heliograph.app.notice import LowBalance, Notice, ReachedState
 from heliograph.app.records import (
     COUNTED,
     BacklogCounts,
@@ -41,6 +42,11 @@ from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_audit import audit
 from tests.support.memory_rows import MemoryPart, Reference, Rows
+
+
+def way_of(subject: Message | InboundMessage | LowBalance) -> Way:
+    """The way of the notice about a subject."""
+    return Way.WEBHOOK if isinstance(subject, LowBalance) else subject.way
 
 
 class MemoryReading(MemoryPart):
@@ -99,13 +105,18 @@ class MemoryReading(MemoryPart):
         tried = frozenset(each.connector for each in attempts) - holders
         return Outstanding(replace(rows.messages[key]), operator_ids, states, taken, tried)
 
-    def _subject(self, rows: Rows, key: int) -> Message | InboundMessage:
+    def _subject(self, rows: Rows, key: int) -> Message | InboundMessage | LowBalance:
+        if key < LOW_BALANCE:
+            return rows.balance_notices[LOW_BALANCE - key]
         return rows.inbound[key] if key in rows.inbound else rows.messages[subject_key_of(key)]
 
     def _notice(self, rows: Rows, key: int, first: int, attempts: int = 0, body: bytes = b"") -> Notice:
         inbound = rows.inbound.get(key)
         if inbound is not None:
             return Notice(inbound.account, key, replace(inbound), first, attempts, body, inbound.way)
+        if key < LOW_BALANCE:
+            low = rows.balance_notices[LOW_BALANCE - key]
+            return Notice(low.account, key, replace(low), first, attempts, body)
         if key < 0:
             of = subject_key_of(key)
             told = next(each for each in rows.progress if each.key == of and notice_key_of(of, each.state) == key)
@@ -118,19 +129,23 @@ class MemoryReading(MemoryPart):
         return Notice(message.account, key, reached, first, attempts, body, message.way)
 
     def _callback(
-        self, rows: Rows, message: Message | InboundMessage, notice: int | None = None
+        self, rows: Rows, message: Message | InboundMessage | LowBalance, notice: int | None = None
     ) -> CallbackView | None:
-        key = message.key if notice is None else notice
+        key = notice if notice is not None or isinstance(message, LowBalance) else message.key
+        assert key is not None
         retry, done = rows.retries.get(key), rows.callbacks.get(key)
         if retry is None and done is None:
             return None
-        if message.way is not Way.WEBHOOK:
+        if way_of(message) is not Way.WEBHOOK:
             url = ""
         elif isinstance(message, Message):
             url = message.callback_url
+        elif isinstance(message, LowBalance):
+            url = rows.accounts[message.account].callback_url
         else:
             url = rows.accounts[message.account].inbound_url if message.account else ""
-        view = CallbackView(key, message.tail, message.account, url, 0, "", 0)
+        tail = 0 if isinstance(message, LowBalance) else message.tail
+        view = CallbackView(key, tail, message.account, url, 0, "", 0)
         if retry is not None:
             view.attempts, view.problem, view.first = retry.attempts, retry.problem, retry.first
             view.due, view.held = retry.due, retry.node is not None

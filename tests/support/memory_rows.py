@@ -18,6 +18,7 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.facts import (
+    LOW_BALANCE,
     Attempt,
     CallbackDone,
     EarlyReceipt,
@@ -28,6 +29,7 @@ from heliograph.app.facts import (
     PartSet,
     Submission,
 )
+from heliograph.app.notice import LowBalance
 from heliograph.app.ports import ConnectorReport, NodeReport, Unavailable
 from heliograph.app.ports.backlog import OrderAnswer, QueueOrder
 from heliograph.app.ports.factors import SecondFactor
@@ -157,6 +159,9 @@ class Rows:
     accounts: dict[int, Account] = field(default_factory=dict)
     keys: list[ApiKey] = field(default_factory=list)
     balances: dict[int, int] = field(default_factory=dict)
+    armed: set[int] = field(default_factory=set)
+    """Accounts that will be told of a low balance."""
+    balance_notices: dict[int, LowBalance] = field(default_factory=dict)
     top_ups: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
     """Amounts and balances of top-ups with a reference, by account and reference."""
     used: dict[int, Allowance] = field(default_factory=dict)
@@ -255,6 +260,7 @@ def merged(shards: Sequence[Rows]) -> Rows:
         "message_holds",
         "callbacks",
         "retries",
+        "balance_notices",
         "inbound",
         "positions",
         "suppressions",
@@ -325,6 +331,28 @@ class MemoryState:
             LedgerEntry(key or (at << 12) + self.next("ledger"), account, kind, amount, message, at, note)
         )
         self.rows.balances[account] += amount
+
+    def arm(self, account: int) -> None:
+        """Lets the account be told of a low balance, unless the balance is low already."""
+        threshold = self.rows.accounts[account].low_balance
+        if threshold is not None and self.rows.balances[account] >= threshold:
+            self.rows.armed.add(account)
+        else:
+            self.rows.armed.discard(account)
+
+    def note_low_balances(self) -> None:
+        """Owes notices of balances that fell below their thresholds. An operation that may charge calls it last."""
+        rows = self.rows
+        for account in sorted(rows.armed):
+            owner, balance = rows.accounts[account], rows.balances[account]
+            if owner.low_balance is None or balance >= owner.low_balance:
+                continue
+            rows.armed.discard(account)
+            newest = max((each for each in rows.ledger if each.account == account), key=lambda each: each.key)
+            low = LowBalance(self.next("balance_notice"), account, balance, owner.low_balance, newest.at)
+            if owner.callback_url:
+                rows.balance_notices[low.id] = low
+                rows.retries[LOW_BALANCE - low.id] = RetryRow(low.at, 0, b"", "", low.at)
 
 
 class MemoryPart:

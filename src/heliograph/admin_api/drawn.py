@@ -67,7 +67,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
     if operation.page:
         bounds = {"type": "integer", "minimum": 1, "maximum": operation.page}
         query.append(QueryParameter("limit", "Rows at most.", bounds))
-        pattern = "[0-9]{1,18}-[0-9]{1,18}" if operation.cursor_has_time else "[0-9]{1,18}"
+        pattern = "[0-9]{1,18}--?[0-9]{1,19}" if operation.cursor_has_time else "[0-9]{1,18}"
         schema = {"type": "string", "pattern": f"^({pattern})?$"}
         query.append(QueryParameter("cursor", _CURSOR, schema))
     if resource.is_cut(operation):

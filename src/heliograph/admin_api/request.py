@@ -23,6 +23,7 @@ _PLACE = re.compile(r"(.*) - at `\$\.?(.*?)`").fullmatch
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`").match
 _Key = tuple[str | int | None, ...]
 _KEY = re.compile(r"[0-9]{1,18}").fullmatch
+_CURSOR = re.compile(r"([0-9]{1,18})-(-?[0-9]{1,19})").fullmatch
 
 
 @dataclass(slots=True)
@@ -85,10 +86,12 @@ def cursor(place: tuple[int, int] | None) -> str | None:
 
 
 def parse_cursor(text: str) -> tuple[int, int] | None:
-    """Parses a time and a key as `cursor` writes them; None if `text` is no cursor."""
-    time, _, rest = text.partition("-")
-    at, key = parse_key(time), parse_key(rest)
-    return None if at is None or key is None else (at, key)
+    """Parses a time and a key as `cursor` writes them; None if `text` is no cursor. Keys of some notices are negative:
+    `1800000000000--34`."""
+    found = _CURSOR(text)
+    if found is None or abs(key := int(found[2])) >= 1 << 63:
+        return None
+    return int(found[1]), key
 
 
 def key_cursor(key: tuple[Any, ...]) -> str:

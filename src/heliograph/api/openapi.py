@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document of the customers' API, generated from its operations, fields, shapes and errors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -93,6 +93,12 @@ Posted to the account's `inbound_url` for each message from a phone; as JSON if 
 With the account setting `inbound_reply=body`, the text of a 2xx answer with `Content-Type: text/plain` is sent to the \
 phone as a reply."""
 
+_LOW_BALANCE = """\
+Posted to the account's `callback_url` when the balance falls below its setting `low_balance`; always as JSON. It is \
+posted again only if the balance falls after a top-up that raised it to `low_balance` or more: refunds do not count.
+
+{webhook}"""
+
 _WEBHOOK = """\
 Answer any 2xx within {callback_timeout_s:g} seconds. After any other answer, or none, it is retried: after about 5 \
 seconds, then twice as long each time, at most an hour apart, for {callback_retry_hours:g} hours. Redirects \
@@ -130,6 +136,7 @@ def document(terms: Terms) -> dict[str, Any]:
         "webhooks": {
             "receipt": {"post": _receipt(terms, schemas)},
             "inbound": {"post": _inbound(terms, schemas)},
+            "low_balance": {"post": _low_balance(terms, schemas)},
         },
         "components": {
             "schemas": schemas,
@@ -390,6 +397,20 @@ def _inbound(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
     }
 
 
+def _low_balance(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
+    shown = example_of(schemas[shapes.LowBalanceNotice.__name__], schemas, whole=False)
+    return {
+        "operationId": "receive_low_balance",
+        "tags": ["account"],
+        "summary": "Low balance",
+        "description": _filled(_LOW_BALANCE, terms),
+        "security": [],
+        "parameters": _headers("low_17_1800000000000"),
+        "requestBody": _posted(shapes.LowBalanceNotice, shown, (JSON,)),
+        "responses": _RESPONSES,
+    }
+
+
 _RESPONSES: dict[str, Any] = {
     "2XX": {"description": "Accepted. The body does not matter, except for replies to phones."},
     str(HTTPStatus.GONE.value): {"description": "Never send it again."},
@@ -420,6 +441,6 @@ def _headers(webhook_id: str, *more: tuple[str, str, Schema, Any]) -> list[dict[
     ]
 
 
-def _posted(shape: type[msgspec.Struct], shown: Any) -> dict[str, Any]:
+def _posted(shape: type[msgspec.Struct], shown: Any, formats: Sequence[str] = (FORM, JSON)) -> dict[str, Any]:
     schema = _ref("schemas", shape.__name__)
-    return {"required": True, "content": {media: {"schema": schema, "example": shown} for media in (FORM, JSON)}}
+    return {"required": True, "content": {media: {"schema": schema, "example": shown} for media in formats}}

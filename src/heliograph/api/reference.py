@@ -122,6 +122,6 @@ def render_page(document: dict[str, Any]) -> "Page":
         {openapi.SCHEMES[1]: "key", openapi.SCHEMES[2]: "password"},
         "Basic",
         "a message that you send is sent, and charged.",
-        {"receipt": "dlr-url", "inbound": "inbound_url"},
+        {"receipt": "dlr-url", "inbound": "inbound_url", "low_balance": "callback_url"},
     )
     return render(document, look)

@@ -16,6 +16,7 @@ UUID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 LOCAL_TIME = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 NUMBER = "^[1-9][0-9]{6,14}$"
 SENDER = "^[A-Za-z0-9]{1,15}$"
+_CREDITS = "^-?[0-9]+(\\.[0-9]{1,6})?$"
 
 EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EXAMPLE_NUMBER = "447700900123"
@@ -303,7 +304,7 @@ class Balance(Struct, rename="pascal"):
     """The account's credit."""
 
     status: _Done
-    message: Annotated[str, _text("Credits: exact decimal text.", "98.965", "^-?[0-9]+(\\.[0-9]{1,6})?$")]
+    message: Annotated[str, _text("Credits: exact decimal text.", "98.965", _CREDITS)]
 
 
 class Health(Struct, rename="pascal"):
@@ -403,7 +404,19 @@ class InboundNotice(Struct):
     ) = UNSET
 
 
-WEBHOOKS: tuple[type[Struct], ...] = (Receipt, InboundNotice)
+class LowBalanceNotice(Struct):
+    """The balance fell below the account's `low_balance`."""
+
+    type: Annotated[str, _text("Always the same.", "account.low_balance", enum=["account.low_balance"])]
+    account: Annotated[str, _text("The account's name.", "acme")]
+    balance: Annotated[str, _text("Credits after the change: exact decimal text.", "24.93", _CREDITS)]
+    threshold: Annotated[str, _text("The account's `low_balance` at that time.", "25", _CREDITS)]
+    time: Annotated[
+        str, _text("The time of the change, in the account's time zone.", "2027-01-15 08:00:00", LOCAL_TIME)
+    ]
+
+
+WEBHOOKS: tuple[type[Struct], ...] = (Receipt, InboundNotice, LowBalanceNotice)
 """The shapes that are posted to customers."""
 
 SHAPES: tuple[type[Struct], ...] = (

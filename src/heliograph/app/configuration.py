@@ -54,6 +54,8 @@ class Account:
     plan: str = "default"
     credit_limit: int = 0
     """Micro-credits that the balance may go below zero."""
+    low_balance: int | None = None
+    """Micro-credits below which the account is told by its `callback_url`; None: it is not told."""
     suspended: bool = False
     list_interval: float | None = None
     """Seconds between two list queries; None uses the gateway's setting, 0 turns the limit off."""

@@ -213,8 +213,14 @@ def notice_key_of(key: int, state: Delivery) -> int:
     return -2 * key - (state is Delivery.ACCEPTD)
 
 
+LOW_BALANCE: Final = -(1 << 62)
+"""The key of a notice of a low balance is this number minus its id. It is below the keys of all other notices."""
+
+
 def subject_key_of(key: int) -> int:
-    """Returns the key of the message that a notice with this key is about."""
+    """Returns the key of the message that a notice with this key is about; 0 for a notice of a low balance."""
+    if key < LOW_BALANCE:
+        return 0
     return key if key >= 0 else -key // 2
 
 

@@ -1,8 +1,9 @@
 """Notices: news that the gateway owes an account, and their life until the account has them.
 
-A notice tells an account of a *subject*: the state that a message reached (`ReachedState`), or a message from a phone
-(`facts.InboundMessage`). It leaves by a *way* (`domain.message.way`): a webhook, or a bind of the customer. A subject
-has at most one notice; the subject's key names it.
+A notice tells an account of a *subject*: the state that a message reached (`ReachedState`), a message from a phone
+(`facts.InboundMessage`), or a balance below the account's threshold (`LowBalance`). It leaves by a *way*
+(`domain.message.way`): a webhook, or a bind of the customer. A subject has at most one notice; the subject's key names
+it.
 
 **Parts.** `notices.notifier` keeps notices until they are done: fresh notices in memory, the others as rows. It
 retries, replays, and moves the mark; it knows neither bodies nor ways. A `Deliverer` makes the tries of its way, such
@@ -33,6 +34,12 @@ routed later has a row from the start.
 and ACCEPTD are reported at most once each, before the final state. The commit that records such a state writes a row
 for its notice, and the notifier claims that row when it is due. It is never in memory before, so no mark bounds it.
 
+**Low balances.** The store finds them: a trigger on the balance's column (`account_low_balance` in both schemas) writes
+the subject and the row of its notice, in the transaction that changed the balance. So each charge, refund and
+correction is covered, whichever statement makes it. The notifier claims the row when it is due. The column
+`low_balance_armed` is true while the balance is at or above `low_balance` and has been since the last top-up; it makes
+one notice of a fall. Only a top-up or another threshold sets it.
+
 **To add a way.** Add it to `Way`, write a `Deliverer` with its renderers in a new folder, and name it in
 `Environment.ways` in `composition`. Rows, retries, replays, retention and counts work for it unchanged.
 """
@@ -58,6 +65,21 @@ class ReachedState:
     state: Delivery
     err: str
     at: int
+
+
+@dataclass(slots=True)
+class LowBalance:
+    """A subject: the balance fell below the account's `low_balance`."""
+
+    id: int
+    """Counts from 1. The notice's key is `facts.LOW_BALANCE` minus it."""
+    account: int
+    balance: int
+    """Micro-credits after the change."""
+    threshold: int
+    """The account's `low_balance` at that time, in micro-credits."""
+    at: int
+    """Time of the change (ms)."""
 
 
 @dataclass(slots=True)

@@ -337,9 +337,10 @@ class CallbackView:
     """Time of its end."""
 
     @property
-    def message_id(self) -> str:
-        """The id of its message."""
-        return ids.to_hex(subject_key_of(self.key), self.tail)
+    def message_id(self) -> str | None:
+        """The id of its message; None if it is about a low balance."""
+        key = subject_key_of(self.key)
+        return ids.to_hex(key, self.tail) if key else None
 
 
 @dataclass(slots=True)

@@ -166,9 +166,10 @@ def _operation_view(parts: Schema, path: str, method: str, operation: Schema, lo
 
 
 def _webhook_view(parts: Schema, webhook: Schema, url: str) -> dict[str, Any]:
-    content = webhook["requestBody"]["content"]["application/x-www-form-urlencoded"]
+    formats = webhook["requestBody"]["content"]
+    content = _content(webhook["requestBody"])
     head = "\n".join(f"{each['name']}: {each['example']}" for each in webhook["parameters"])
-    body = urlencode(content["example"])
+    body = json.dumps(content["example"]) if list(formats) == [JSON] else urlencode(content["example"])
     return {
         **webhook,
         "url": url,

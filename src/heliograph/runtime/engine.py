@@ -36,8 +36,9 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.reception import Reception
 from heliograph.app.inbound.replies import PhoneReplies
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, GATHERED, Recovery, attempted
-from heliograph.app.notice import ReachedState, notice_of
+from heliograph.app.notice import LowBalance, ReachedState, notice_of
 from heliograph.app.notices.account_cache import AccountCache
+from heliograph.app.notices.balance_form import BalanceRenderer
 from heliograph.app.notices.inbound_form import InboundRenderer
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
@@ -175,18 +176,11 @@ class Engine:
         self.replies = PhoneReplies(
             gatherer, environment.directory, environment.journal, environment.clock, environment.answer_limits
         )
-        renderers: dict[type, SubjectRenderer] = {
-            ReachedState: ReceiptRenderer(environment.encode_json),
-            InboundMessage: InboundRenderer(environment.encode_json),
-        }
-        webhooks = WebhookDeliverer(
-            environment.sender, self._accounts, renderers, self.replies, self._limits.callback_retry
-        )
         further = {way: make(gatherer, self._accounts) for way, make in environment.ways.items()}
         self.notifier = Notifier(
             gatherer,
             environment.clock,
-            {Way.WEBHOOK: webhooks, **further},
+            {Way.WEBHOOK: self._make_webhooks(), **further},
             self._accounts,
             environment.jitter,
             mark=marks.get(CALLBACK, 0),
@@ -230,6 +224,17 @@ class Engine:
             environment.journal,
             self._outage,
             environment.watchers,
+        )
+
+    def _make_webhooks(self) -> WebhookDeliverer:
+        environment = self._environment
+        renderers: dict[type, SubjectRenderer] = {
+            ReachedState: ReceiptRenderer(environment.encode_json),
+            InboundMessage: InboundRenderer(environment.encode_json),
+            LowBalance: BalanceRenderer(environment.encode_json, environment.journal),
+        }
+        return WebhookDeliverer(
+            environment.sender, self._accounts, renderers, self.replies, self._limits.callback_retry
         )
 
     def _make_reception(self, recovery: Recovery, *, shared: bool) -> Reception:

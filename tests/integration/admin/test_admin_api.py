@@ -549,6 +549,23 @@ async def test_callbacks_are_listed_dropped_and_replayed(house: AdminHouse, toke
     assert (await house.ask(token, "POST", "/callbacks/replay", {"account": None})).json == {"count": 1}
 
 
+async def test_callbacks_of_low_balances_have_no_message(house: AdminHouse, token: str) -> None:
+    changes = {"low_balance": "1000", "callback_url": "https://customer.example/hook"}
+    changed = await house.ask(token, "PATCH", "/accounts/acme", changes)
+    assert (changed.status, changed.json["low_balance"]) == (200, "1000")
+    for amount in ("-1", "1", "-1"):
+        await house.ask(token, "POST", "/accounts/acme/top-ups", {"amount": amount})
+    seen, cursor = [], ""
+    while cursor is not None:  # pages go on behind keys below 0
+        page = (await house.ask(token, "GET", "/callbacks", query=f"limit=1&cursor={cursor}")).json
+        seen += [(each["message"], each["account"], each["url"]) for each in page["callbacks"]]
+        cursor = page["cursor"]
+    assert seen == [(None, "acme", "https://customer.example/hook")] * 2
+    assert (await house.ask(token, "POST", "/callbacks/drop", {"host": "customer.example"})).status == 404
+    unset = await house.ask(token, "PATCH", "/accounts/acme", {"low_balance": None})
+    assert unset.json["low_balance"] is None
+
+
 # --- the audit log
 
 

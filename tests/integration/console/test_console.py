@@ -22,7 +22,7 @@ from heliograph.domain.message.receipt import Delivery
 from tests.integration.admin.test_refusals import write_refusals
 from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
-from tests.support.store import Given
+from tests.support.store import CREDIT, Given
 from tests.support.timeouts import PATIENCE_S
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
@@ -383,6 +383,9 @@ async def test_callbacks_are_given_up_and_replayed(house: AdminHouse, ada: Brows
     assert "retried" in page.text
     assert (await ada.post(f"/messages/{message}/replay")).status == 409
     await ada.post("/callbacks/drop", {"host": "customer.example"})
+    await house.gateway.store.accounts.update(1, {"low_balance": 900 * CREDIT, "callback_url": "https://c.example"})
+    await house.gateway.store.accounts.add_credit(1, -200 * CREDIT, "", house.gateway.clock.now())
+    assert "low balance" in (await ada.get("/callbacks", "tab=pending")).text
     page = await ada.follow(await ada.post("/callbacks/replay", {"account": "acme"}))
     assert page.status == 200
 

@@ -3,6 +3,7 @@
 import pytest
 
 from heliograph.app.facts import (
+    LOW_BALANCE,
     Accept,
     Attempt,
     CallbackDone,
@@ -101,6 +102,13 @@ def test_what_phones_write_is_told_of_with_its_callback() -> None:
     done = CallbackDone(1, 6, CallbackEnd.DELIVERED, 200, 1, NOW)
     assert ear.words(Facts(callbacks=[done])) == [("callback", 6, None)]
     assert ear.heard[0].message is stop
+
+
+def test_a_callback_of_a_low_balance_names_no_message() -> None:
+    ear = Ear(EventFeed())
+    done = CallbackDone(1, LOW_BALANCE - 3, CallbackEnd.DELIVERED, 200, 1, NOW)
+    assert ear.words(Facts(callbacks=[done])) == [("callback", 0, None)]
+    assert ear.heard[0].details["about"] == "low balance"
 
 
 def test_what_was_not_accepted_did_not_happen() -> None:

@@ -42,6 +42,11 @@ CHECKS: dict[str, str] = {
     "no_inbound_callback": (
         "A callback is pending for the inbound message {id}, but its entry is missing, so it will not be made."
     ),
+    "no_balance_callback": (
+        "A callback is pending for the low balance of the account {name}, but its entry is missing, so it will not be "
+        "made."
+    ),
+    "armed": "The balance of the account {name} is {balance_credits}, below {threshold_credits}, and it was not told.",
     "early_callback": "A callback is pending for the message {id}, although the message has not ended.",
     "joined_nothing": "The inbound message {id} was joined from parts, but does not exist.",
     "gone_queue": "The message {id} is claimed by the node {node}, which no longer exists.",

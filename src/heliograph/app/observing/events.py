@@ -5,7 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from heliograph.app.facts import NO_ANSWER, CallbackEnd, Facts, InboundMessage, Message, Verdict, subject_key_of
+from heliograph.app.facts import (
+    LOW_BALANCE,
+    NO_ANSWER,
+    CallbackEnd,
+    Facts,
+    InboundMessage,
+    Message,
+    Verdict,
+    subject_key_of,
+)
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery, err_of
 
@@ -147,6 +156,7 @@ class EventFeed:
                 done.at,
                 "callback",
                 subject_key_of(done.key),
+                **_about(done.key),
                 result=CallbackEnd(done.end).name.lower(),
                 code=done.code,
                 attempts=done.attempts,
@@ -155,13 +165,18 @@ class EventFeed:
         ]
         found += [
             self._new(
-                now, "callback_retry", subject_key_of(retry.key),
+                now, "callback_retry", subject_key_of(retry.key), **_about(retry.key),
                 problem=retry.problem, attempts=retry.attempts, in_s=max(0, retry.due - now) // 1000,
             )
             for retry in facts.callback_retries
             if retry.problem and not retry.claimed
         ]  # fmt: skip
         return found
+
+
+def _about(key: int) -> dict[str, Any]:
+    """Returns the subject of a notice that is not about a message."""
+    return {"about": "low balance"} if key < LOW_BALANCE else {}
 
 
 def _state(state: Delivery, code: str) -> dict[str, Any]:

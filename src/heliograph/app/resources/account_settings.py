@@ -142,6 +142,10 @@ SETTINGS: tuple[Field, ...] = (
         "plan", Text(_plan), "Price plan of the account.", "default", scope=Scope.WRITE_PRICES, title="Price plan"),
     _setting("credit_limit", Credits("it must not be below zero; 50 lets the balance fall to -50"),
         "Credits that the balance may fall below zero.", "50", scope=Scope.WRITE_CREDIT),
+    _setting("low_balance", Credits(),
+        "Balance below which the account gets a webhook to its `callback_url`, once until a top-up; `none` (null): "
+        "never.",
+        "25", title="Tell of a balance below", nullable=True, empty="none"),
     _setting("suspended", Flag(), "Whether its requests are refused and its messages wait.", "false"),
     _setting("list_interval", Decimal(MAX_LIST_INTERVAL_S),
         "Seconds between two list queries; 0: no limit; `default` (null): as the gateway's setting.", "10",
@@ -232,7 +236,7 @@ SETTINGS: tuple[Field, ...] = (
 SETTING = {each.name: each for each in SETTINGS}
 
 GROUPS: Final = (
-    ("General", ("timezone", "plan", "credit_limit", "suspended", "senders", "networks")),
+    ("General", ("timezone", "plan", "credit_limit", "low_balance", "suspended", "senders", "networks")),
     (
         "Limits",
         (

@@ -1,6 +1,7 @@
 """Callbacks: receipts and inbound messages that are pushed to customers, pending or failed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -128,6 +129,9 @@ def _by_host(owed: Iterable[CallbackView]) -> list[dict[str, Any]]:
 
 _ID = "[0-9a-f]{32}"
 _MESSAGE = Field("message", Text(pattern=_ID), "Id of the message.", example="0198c5f2a1b37c4d8e9f001122334455")
+_OF_CALLBACK = replace(
+    _MESSAGE, meaning="Id of the message; null if it is about a low balance.", nullable=True, empty="(low balance)"
+)
 _ATTEMPTS = Field("attempts", Whole(), "Tries so far.", title="Tries")
 _PROBLEM = Field("problem", Text(), "The last error, for example `connection refused`.", example="connection refused")
 _DUE = Field("due", Moment(), "Time of the next try.", title="Next try")
@@ -141,7 +145,7 @@ CALLBACKS = Resource(
     nothing="There are no such callbacks.",
     key=("message",),
     fields=(
-        _MESSAGE,
+        _OF_CALLBACK,
         Field("account", Reference("account"), "The account that gets it."),
         Field("url", Text(), "The URL that it is posted to.", title="Receiver", example="https://example.com/receipts"),
         _ATTEMPTS,

@@ -54,6 +54,8 @@ class StoredAccounts(Operations):
         for price in prices:
             yield put_price(price)
         yield from top_up(created.id, credit, account.created, "opening credit")
+        if created.low_balance is not None:
+            yield Q.arm_low_balance(account=created.id)
         if prices:
             yield from note_prices(prices)
         return created
@@ -63,12 +65,15 @@ class StoredAccounts(Operations):
         yield from lock_account(account)
         found = yield from first(Q.account_by_id(account=account))
         assert found is not None
-        updated = changed_account(account_of(found), changes)
+        before = account_of(found)
+        updated = changed_account(before, changes)
         if changes.get("smpp_system_id"):
             known = yield from first(Q.account_by_system_id(system_id=updated.smpp_system_id))
             if known is not None and account_of(known).id != account:
                 raise SystemIdTaken(updated.smpp_system_id)
         yield Q.update_account(**account_values(updated), id=account)
+        if updated.low_balance != before.low_balance:
+            yield Q.arm_low_balance(account=account)
         yield tables_changed()
         return updated
 

@@ -23,6 +23,8 @@ def top_up(account: int, amount: int, at: int, note: str) -> Steps[None]:
     key = yield from _free(account, at, 1)
     yield Q.enter(account=account, key=key, kind=EntryKind.TOP_UP, amount=amount, at=at, note=note)
     yield Q.change_balance(account=account, amount=amount)
+    if amount > 0:
+        yield Q.arm_low_balance(account=account)
 
 
 def refund(account: int, keys: Sequence[int], at: int, note: str) -> Steps[None]:

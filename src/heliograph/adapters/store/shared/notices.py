@@ -6,8 +6,8 @@ from typing import Any
 
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
-from heliograph.app.facts import CallbackEnd
-from heliograph.app.notice import Notice, ReachedState
+from heliograph.app.facts import LOW_BALANCE, CallbackEnd
+from heliograph.app.notice import LowBalance, Notice, ReachedState
 from heliograph.app.records import CallbackView
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
@@ -88,6 +88,9 @@ def _read(keys: list[int]) -> Steps[list[Notice]]:
         for row in rows:
             progress.setdefault(row[-1], progress_notice_of(row))
         notices += progress.values()
+    if any(key < LOW_BALANCE for key in keys):
+        rows = yield Q.balance_notices(keys=keys)
+        notices += [balance_notice_of(row) for row in rows]
     return notices
 
 
@@ -109,6 +112,12 @@ def inbound_notice_of(row: Row) -> Notice:
     """Reads INBOUND_COLUMNS, then the columns of the notice (`_notice`)."""
     message = inbound_of(row)
     return _notice(message.account, message.key, message, row[INBOUND_WIDTH:])
+
+
+def balance_notice_of(row: Row) -> Notice:
+    """Reads the row of a balance notice, then the columns of the notice (`_notice`)."""
+    low = LowBalance(*row[:5])
+    return _notice(low.account, LOW_BALANCE - low.id, low, row[5:])
 
 
 def _notice(account: int, key: int, subject: Any, columns: Row) -> Notice:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heliograph.adapters.store.shared.listed_tables import LISTED_TABLES
-from heliograph.app.facts import MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
+from heliograph.app.facts import LOW_BALANCE, MOST_MOVES, MOST_PROGRESS, NO_ANSWER, NOT_SENT, CallbackEnd, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.domain.limits.allowance import UNCOUNTED
 from heliograph.domain.limits.gate import FIRST_RANGE, OF_ADMINISTRATOR, OF_SUSPENDED
@@ -44,6 +44,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
     "FIRST_RANGE": FIRST_RANGE,
     "HEAD": HEAD,
     "LISTED": LISTED,
+    "LOW_BALANCE": LOW_BALANCE,
     "MOST_MOVES": MOST_MOVES,
     "MOST_PROGRESS": MOST_PROGRESS,
     "NOT_SENT": NOT_SENT,

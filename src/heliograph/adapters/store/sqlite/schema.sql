@@ -16,6 +16,8 @@ CREATE TABLE account (
     timezone         TEXT NOT NULL,
     plan             TEXT NOT NULL,            -- price.plan
     credit_limit     INTEGER NOT NULL,         -- how far below 0 the balance may go
+    low_balance      INTEGER,                  -- balance below which the account is told; NULL: none
+    low_balance_armed INTEGER NOT NULL DEFAULT 0,  -- 1: the balance has not fallen below it since the last top-up
     suspended        INTEGER NOT NULL,
     list_interval    REAL,                     -- seconds between two lists; NULL: as configured
     rate             REAL NOT NULL,            -- messages a second; 0: no limit
@@ -93,6 +95,38 @@ CREATE TABLE top_up (
 
 -- No message is refunded twice.
 CREATE UNIQUE INDEX ledger_refund ON ledger (message) WHERE kind = {EntryKind.REFUND};
+
+-- A balance fell below the account's low_balance. The key of its notice is {LOW_BALANCE} minus the id.
+CREATE TABLE balance_notice (
+    id        INTEGER PRIMARY KEY,             -- AUTOINCREMENT would cost each change of a balance a write
+    account   INTEGER NOT NULL,
+    balance   INTEGER NOT NULL,                -- after the change
+    threshold INTEGER NOT NULL,                -- low_balance at that time
+    way       INTEGER NOT NULL,                -- Way; none without a callback_url
+    at        INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX balance_notice_account ON balance_notice (account, at);
+
+-- Notes a balance below its threshold, in the transaction that changed it. The time is that of the ledger entry, because
+-- the store has no clock.
+CREATE TRIGGER account_low_balance AFTER UPDATE OF balance ON account
+WHEN NEW.low_balance_armed <> 0 AND NEW.balance < NEW.low_balance
+BEGIN
+    INSERT INTO balance_notice (account, balance, threshold, way, at) VALUES (
+        NEW.id, NEW.balance, NEW.low_balance, CASE NEW.callback_url WHEN '' THEN {Way.NONE} ELSE {Way.WEBHOOK} END,
+        coalesce((SELECT at FROM ledger WHERE account = NEW.id ORDER BY key DESC LIMIT 1), 0)
+    );
+END;
+
+-- Owes the notice, and disarms the account until a top-up. A trigger of its own keeps the one above small: it is
+-- loaded at each change of a balance.
+CREATE TRIGGER balance_notice_owed AFTER INSERT ON balance_notice
+BEGIN
+    UPDATE account SET low_balance_armed = 0 WHERE id = NEW.account;
+    INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
+    SELECT {LOW_BALANCE} - NEW.id, NEW.account, NEW.at, 0, x'', '', NEW.at, NEW.way, 0 WHERE NEW.way <> {Way.NONE};
+END;
 
 -- Prices of a segment to a destination with this prefix, and of a message from such a phone. The longest prefix with a
 -- price at that time counts, and of its prices the latest.

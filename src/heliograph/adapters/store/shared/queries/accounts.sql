@@ -29,6 +29,9 @@ SELECT balance FROM account WHERE id = :account;
 -- change_balance: Adds to the balance of an account.
 UPDATE account SET balance = balance + :amount WHERE id = :account;
 
+-- arm_low_balance: Lets the account be told as soon as its balance falls below its threshold, unless it is below already.
+UPDATE account SET low_balance_armed = coalesce(balance >= low_balance, {false}) WHERE id = :account;
+
 -- last_entry: The last key of an entry that is no charge, in a range; NULL if there is none.
 SELECT max(key) FROM ledger WHERE account = :account AND key >= :start AND key < :end AND key & 31 = 31;
 

@@ -179,6 +179,16 @@ WHERE i.way <> {Way.NONE} AND i.key <= coalesce((SELECT k.value FROM mark AS k W
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key AND r.due IS NOT NULL)
 LIMIT :most;
 
+-- audit_no_balance_callback: Notices of low balances that are owed, without a row.
+SELECT a.name FROM balance_notice AS b JOIN account AS a ON a.id = b.account
+WHERE b.way <> {Way.NONE} AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = {LOW_BALANCE} - b.id)
+  AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = {LOW_BALANCE} - b.id AND r.due IS NOT NULL)
+LIMIT :most;
+
+-- audit_armed: Accounts with a balance below their threshold that were not told.
+SELECT a.name, a.balance, a.low_balance FROM account AS a
+WHERE a.low_balance_armed <> {false} AND (a.low_balance IS NULL OR a.balance < a.low_balance) LIMIT :most;
+
 -- audit_early_callback: Callbacks of messages that have not ended.
 SELECT r.key, NULL FROM callback_retry AS r
 WHERE r.key > 0 AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = r.key AND f.state IS NOT NULL)

@@ -19,6 +19,12 @@ JOIN progress AS p ON p.key = m.key AND p.state = CASE r.key % 2 WHEN 0 THEN {De
 WHERE r.key {among(keys)} AND r.key < 0
 ORDER BY r.due, r.key, p.at, p.segment;
 
+-- balance_notices: Owed notices of low balances, oldest due first.
+SELECT b.id, b.account, b.balance, b.threshold, b.at, r.attempts, r.body, r."first", r.way
+FROM callback_retry AS r JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - r.key
+WHERE r.key {among(keys)} AND r.key < {LOW_BALANCE}
+ORDER BY r.due, r.key;
+
 -- next_notice_due: The earliest due time of an unclaimed notice.
 SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL;
 
@@ -45,11 +51,13 @@ FROM holder WHERE account IS NOT NULL LIMIT :limit;
 DELETE FROM callback WHERE key {among(keys)};
 
 -- ended_notices: Notices that were given up, or got a 410, newest message first.
-SELECT c.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account),
-    CASE WHEN coalesce(m.way, i.way) = {Way.WEBHOOK} THEN coalesce(m.callback_url, a.inbound_url) ELSE '' END, c.attempts,
+SELECT c.key, coalesce(m.tail, i.tail, 0), coalesce(m.account, i.account, b.account),
+    CASE WHEN coalesce(m.way, i.way, {Way.WEBHOOK}) = {Way.WEBHOOK}
+        THEN coalesce(m.callback_url, CASE WHEN b.id IS NULL THEN a.inbound_url ELSE a.callback_url END) ELSE '' END, c.attempts,
     coalesce(r.problem, ''), coalesce(r."first", f.at, i.at, c.at), c."end", c.code, c.at
 FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)}
-LEFT JOIN inbound AS i ON i.key = c.key LEFT JOIN account AS a ON a.id = i.account
+LEFT JOIN inbound AS i ON i.key = c.key LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - c.key
+LEFT JOIN account AS a ON a.id = coalesce(i.account, b.account)
 LEFT JOIN callback_retry AS r ON r.key = c.key
 LEFT JOIN final AS f ON f.key = c.key
 WHERE c."end" <> {CallbackEnd.DELIVERED} AND c.key < :before

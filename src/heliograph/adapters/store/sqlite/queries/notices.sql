@@ -29,22 +29,27 @@ UPDATE callback_retry SET node = :node WHERE key IN (
 
 -- ended_keys: Undelivered notices with a message that was not redacted since: of a message, of an account, or all.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
-WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.account, i.account) = :account)
+LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - c.key
+WHERE c."end" <> {CallbackEnd.DELIVERED} AND (:account IS NULL OR coalesce(m.account, i.account, b.account) = :account)
   AND (:key IS NULL OR c.key = :key)
   AND (m.key IS NULL OR m.destination <> '') AND (i.key IS NULL OR i.coding <> {REDACTED_CODING} AND i.sender <> '');
 
 -- owe_again: Makes some notices owed from now on.
 INSERT INTO callback_retry (key, account, due, attempts, body, problem, "first", way, parked)
-SELECT k.value, coalesce(m.account, i.account), :now, 0, x'', '', :now, coalesce(m.way, i.way), 0 FROM json_each(:keys) AS k
-LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i.key = k.value WHERE true
+SELECT k.value, coalesce(m.account, i.account, b.account), :now, 0, x'', '', :now, coalesce(m.way, i.way, {Way.WEBHOOK}), 0
+FROM json_each(:keys) AS k
+LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i.key = k.value
+LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - k.value WHERE true
 ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, parked = 0, node = NULL;
 
 -- owed_notices: Unclaimed notices, by due time.
-SELECT r.key, coalesce(m.tail, i.tail), coalesce(m.account, i.account),
-    CASE WHEN r.way = {Way.WEBHOOK} THEN coalesce(m.callback_url, a.inbound_url) ELSE '' END,
+SELECT r.key, coalesce(m.tail, i.tail, 0), r.account,
+    CASE WHEN r.way = {Way.WEBHOOK}
+        THEN coalesce(m.callback_url, CASE WHEN b.id IS NULL THEN a.inbound_url ELSE a.callback_url END) ELSE '' END,
     r.attempts, r.problem, r."first", r.due
 FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
-LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN account AS a ON a.id = i.account
+LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - r.key
+LEFT JOIN account AS a ON a.id = r.account
 WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due >= :due AND (r.due > :due OR r.key > :key)
 ORDER BY r.due, r.key LIMIT :limit;
 
