@@ -22,6 +22,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.kept_data import RetentionStep, RetentionSweep
 from heliograph.app.ports import ListQuery, Store
+from heliograph.app.ports.sending_lists import SendingList, references_of
 from heliograph.app.records import RefusalQuery, RefusedRequest, Search
 from heliograph.domain.error import Reason
 from heliograph.domain.message.receipt import Delivery
@@ -408,6 +409,56 @@ async def test_refused_requests_of_an_account_are_forgotten(store: Store, accoun
     assert {(each.account, each.at) for each in await store.refused_requests.latest(RefusalQuery(), 10)} == {
         (account.id, START + 5), (99, START),
     }  # fmt: skip
+
+
+async def test_a_sending_list_goes_after_its_last_message(store: Store, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    lists = [SendingList(0, of, "Spring sale", "user:ada", START, 1, reported=START) for of in (account.id, other.id)]
+    first, second = [await store.sending_lists.add(each) for each in lists]
+    third = await store.sending_lists.add(replace(lists[0], reported=START + 9))
+    for number in (first, third * 10):  # the messages of list 30 are none of list 3
+        await delivered(store, given, account.id, reference=f"{references_of(number)}1")
+    assert await store.retention.drop_lists(account.id, START + 5, 10) == 0
+    await swept(store, account.id, Stage.ROW, START + HOUR)
+    assert await store.retention.drop_lists(account.id, START, 10) == 0
+    assert await store.retention.drop_lists(account.id, START + 5, 10) == 1
+    assert [each.id for each in await store.sending_lists.page(1 << 62, None, 10)] == [third, second]
+    assert await store.retention.drop_lists(account.id, START + 10, 10) == 1
+
+
+async def test_reasons_of_refused_rows_are_forgotten_with_refused_requests(store: Store, account: Account) -> None:
+    row = SendingList(
+        0, account.id, "Spring sale", "user:ada", START, 1, reported=START, problem="It is '491701234567'."
+    )
+    row.id = await store.sending_lists.add(row)
+    await store.retention.forget_refused(account.id, START)
+    assert await store.sending_lists.find(row.id) == row
+    await store.retention.forget_refused(account.id, START + 1)
+    assert await store.sending_lists.find(row.id) == replace(row, problem="")
+
+
+async def test_notices_of_low_balances_go_once_they_ended(store: Store, given: Given) -> None:
+    account = await given.account("low", 10 * CREDIT, low_balance=5 * CREDIT, callback_url=URL)
+    silent = await given.account("silent", 10 * CREDIT, low_balance=5 * CREDIT)
+    for number in range(3):
+        given.now += 1
+        await given.sent(account.id, price=6 * CREDIT)
+        await given.sent(silent.id, price=6 * CREDIT)
+        for each in (account, silent):
+            await store.accounts.add_credit(each.id, 6 * CREDIT, "", given.now)
+        if number < 2:
+            for notice in await store.notices.claim(9, LATER, NODE):
+                end = CallbackEnd.FAILED if number else CallbackEnd.DELIVERED
+                done = CallbackDone(account.id, notice.key, end, 200, 1, given.now)
+                await store.commits.record(Facts(callbacks=[done]))
+    assert await store.retention.drop_balance_notices(account.id, START + 1, 10) == 0
+    assert await store.retention.drop_balance_notices(account.id, LATER, 1) == 1
+    assert await store.retention.drop_balance_notices(account.id, LATER, 10) == 1
+    assert await store.notices.ended(10) == []
+    assert await store.notices.replay(None, None, LATER) == 0
+    assert len(await store.notices.claim(9, LATER, NODE)) == 1
+    await store.retention.drop_balance_notices(silent.id, LATER, 10)
+    assert await store.upkeep.audit() == []
 
 
 async def test_an_account_may_keep_days_of_its_own(store: Store, given: Given) -> None:

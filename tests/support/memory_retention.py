@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from heliograph.app.facts import InboundMessage, Message, subject_key_of
+from heliograph.app.facts import LOW_BALANCE, InboundMessage, Message, subject_key_of
 from heliograph.app.kept_data import ErasureStep, PhoneTraces, RetentionStep, RetentionSweep
+from heliograph.app.notice import LowBalance
+from heliograph.app.ports.sending_lists import references_of
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.message.retention import REDACTED_CODING, Stage
 from heliograph.domain.message.state import ENDED, State
@@ -61,11 +63,40 @@ class MemoryRetention(MemoryPart):
 
     async def forget_refused(self, account: int, before: int) -> int:
         rows = self._open()
+        for each in rows.sending_lists.values():
+            if each.account == account and each.reported < before:
+                each.problem = ""
         was = len(rows.refused_requests)
         rows.refused_requests = [
             each for each in rows.refused_requests if each.account != account or each.at >= before
         ]  # fmt: skip
         return was - len(rows.refused_requests)
+
+    async def drop_lists(self, account: int, before: int, limit: int) -> int:
+        rows = self._open()
+        old = [
+            id
+            for id, each in sorted(rows.sending_lists.items())
+            if each.account == account
+            and each.reported < before
+            and not any(of == account and name.startswith(references_of(id)) for of, name in rows.references)
+        ][:limit]
+        for id in old:
+            del rows.sending_lists[id]
+        return len(old)
+
+    async def drop_balance_notices(self, account: int, before: int, limit: int) -> int:
+        rows = self._open()
+        old = [
+            id
+            for id, each in sorted(rows.balance_notices.items())
+            if each.account == account and each.at < before
+            and LOW_BALANCE - id in rows.callbacks and rows.callbacks[LOW_BALANCE - id].at < before
+        ][:limit]  # fmt: skip
+        for id in old:
+            del rows.balance_notices[id], rows.callbacks[LOW_BALANCE - id]
+            rows.retries.pop(LOW_BALANCE - id, None)
+        return len(old)
 
     async def scrub(self) -> bool:
         self._open()
@@ -264,8 +295,10 @@ def _not_of(rows: Iterable[T], goes: Callable[[T], bool]) -> list[T]:
     return [row for row in rows if not goes(row)]
 
 
-def redacted(subject: Message | InboundMessage) -> bool:
+def redacted(subject: Message | InboundMessage | LowBalance) -> bool:
     """Whether a notice of it could not be made again."""
+    if isinstance(subject, LowBalance):
+        return False
     if isinstance(subject, Message):
         return not subject.destination
     return not subject.sender or subject.coding == REDACTED_CODING

@@ -1,6 +1,7 @@
 """Retention at work: small transactions with pauses between them, so that commits rarely wait."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +41,7 @@ QUIET_S: Final = 600.0
 repeated: its facts must still find their message."""
 
 NUMBERS: Final = 500
-"""Numbers of suppressions that a transaction forgets."""
+"""Numbers of suppressions that a transaction forgets, and lists or notices of balances that it deletes."""
 
 
 @dataclass(slots=True)
@@ -141,14 +142,18 @@ class RetentionKeeper:
                 if account or inbound:
                     await self._sweep(RetentionSweep(account, stage, inbound, before, self._quiet(now)))
             if account and stage is Stage.NUMBER:
-                await self._forget_suppressed(account, before)
+                await self._repeat(self._store.retention.forget_suppressed, account, before)
+            if account and stage is Stage.ROW:
+                await self._repeat(self._store.retention.drop_lists, account, min(before, self._quiet(now)))
+                await self._repeat(self._store.retention.drop_balance_notices, account, min(before, self._quiet(now)))
         if account and rule.shortest is not None:
             await self._store.retention.forget_refused(account, now - int(rule.shortest * DAY_MS))
 
-    async def _forget_suppressed(self, account: int, before: int) -> None:
-        forgotten = NUMBERS
-        while forgotten == NUMBERS:
-            forgotten = await self._store.retention.forget_suppressed(account, before, NUMBERS)
+    async def _repeat(self, work: Callable[[int, int, int], Awaitable[int]], account: int, before: int) -> None:
+        """Calls an operation of the store until it finds no further rows."""
+        done = NUMBERS
+        while done == NUMBERS:
+            done = await work(account, before, NUMBERS)
             await asyncio.sleep(PAUSE_S)
 
     async def _sweep(self, sweep: RetentionSweep) -> None:

@@ -4,9 +4,10 @@ import asyncio
 from dataclasses import replace
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import Facts, InboundMessage, Message, MessageEnd, Submission
+from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage, Message, MessageEnd, Submission
 from heliograph.app.observing.counters import RetentionCounters
 from heliograph.app.ports import Store
+from heliograph.app.ports.sending_lists import SendingList
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import RetentionDays, Stage
@@ -25,7 +26,7 @@ from heliograph.runtime.retention import (
 )
 from tests.support.carrier_rig import NotedJournal
 from tests.support.memory_store import MemoryStore
-from tests.support.store import START, Given
+from tests.support.store import CREDIT, NODE, START, Given
 from tests.support.virtual_time import VirtualClock, run
 
 DAY = DAY_MS
@@ -84,6 +85,24 @@ def test_each_account_goes_by_its_own_days() -> None:
             1,
         )
         assert [said for _, said, _ in rig.journal.lines] == ["retention.done"] * 2
+
+    run(work())
+
+
+def test_lists_and_notices_of_balances_go_by_the_days_of_messages() -> None:
+    async def work() -> None:
+        rig = Rig(RetentionDays(0, 0, 5))
+        kept = await rig.given.account("kept", retain_days=0.0)
+        gone = await rig.given.account("gone", low_balance=100 * CREDIT, callback_url="https://customer.example/hook")
+        lists = [SendingList(0, each.id, "Sale", "user:ada", START, 1, reported=START) for each in (kept, gone)]
+        numbers = [await rig.store.sending_lists.add(each) for each in lists]
+        await rig.sent(gone)
+        (notice,) = await rig.store.notices.claim(9, START, NODE)
+        done = CallbackDone(gone.id, notice.key, CallbackEnd.FAILED, 0, 1, START)
+        await rig.store.commits.record(Facts(callbacks=[done]))
+        await rig.keeper.look_through()
+        assert [await rig.store.sending_lists.find(each) is None for each in numbers] == [False, True]
+        assert await rig.store.notices.ended(9) == []
 
     run(work())
 

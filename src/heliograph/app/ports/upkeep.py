@@ -75,7 +75,15 @@ class Retention(Protocol):
         `limit`."""
 
     async def forget_refused(self, account: int, before: int) -> int:
-        """Deletes the account's refused requests that are kept and came before a time; returns how many."""
+        """Deletes the account's refused requests that are kept and came before a time; returns how many. Also empties
+        the reasons for refused rows of its sending lists."""
+
+    async def drop_lists(self, account: int, before: int, limit: int) -> int:
+        """Deletes up to `limit` of the account's sending lists, with a last report before a time and without messages
+        that are kept; returns how many."""
+
+    async def drop_balance_notices(self, account: int, before: int, limit: int) -> int:
+        """Deletes up to `limit` notices of low balances that ended before a time; returns how many."""
 
     async def scrub(self) -> bool:
         """Overwrites deleted data on the disk, if the store can. Returns False if another process was in the way: retry

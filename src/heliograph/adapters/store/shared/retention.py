@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Steps, listing, write
-from heliograph.app.facts import subject_key_of
+from heliograph.app.facts import LOW_BALANCE, subject_key_of
 from heliograph.app.kept_data import RetentionStep, RetentionSweep
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.retention import Stage
@@ -57,7 +57,23 @@ class StoredRetention(Operations):
         return True
 
     @write
+    def drop_lists(self, account: int, before: int, limit: int) -> Steps[int]:
+        return len((yield Q.drop_lists(account=account, before=before, limit=limit)))
+
+    @write
+    def drop_balance_notices(self, account: int, before: int, limit: int) -> Steps[int]:
+        rows = yield Q.old_balance_notices(account=account, before=before, limit=limit)
+        if not rows:
+            return 0
+        ids = [id for (id,) in rows]
+        keys = [LOW_BALANCE - id for id in ids]
+        yield Q.forget_bodies(keys=keys)
+        yield Q.drop_callbacks(keys=keys)
+        return len((yield Q.drop_balance_notices(ids=ids)))
+
+    @write
     def forget_refused(self, account: int, before: int) -> Steps[int]:
+        yield Q.forget_list_problems(account=account, before=before)
         return len((yield Q.forget_refused_of(account=account, before=before)))
 
 

@@ -217,5 +217,29 @@ UPDATE suppression SET number = '' WHERE account = :account AND digest IN (
     SELECT s.digest FROM suppression AS s WHERE s.account = :account AND s.number <> '' AND s.since < :before LIMIT :limit
 ) RETURNING 1;
 
+-- drop_lists: Deletes sending lists without a message left and without a report since a time.
+DELETE FROM sending_list WHERE id IN (
+    SELECT l.id FROM sending_list AS l
+    WHERE l.account = :account AND l.reported < :before AND NOT EXISTS (
+        SELECT 1 FROM reference AS r WHERE r.account = l.account
+          AND r.reference >= 'sending-list-' || l.id || '-' AND r.reference < 'sending-list-' || l.id || ':'
+    )
+    ORDER BY l.id LIMIT :limit
+) RETURNING 1;
+
+-- forget_list_problems: Empties the reasons why rows of an account's sending lists were refused before a time.
+UPDATE sending_list SET problem = '' WHERE account = :account AND reported < :before AND problem <> '';
+
+-- old_balance_notices: Notices of low balances that ended before a time, or that nobody was told of.
+SELECT b.id FROM balance_notice AS b
+WHERE b.account = :account AND b.at < :before
+  AND (b.way = {Way.NONE} OR EXISTS (SELECT 1 FROM callback AS c WHERE c.key = {LOW_BALANCE} - b.id AND c.at < :before))
+ORDER BY b.at LIMIT :limit;
+
+-- drop_balance_notices: Deletes notices of low balances, unless they were made owed again.
+DELETE FROM balance_notice WHERE id {among(ids)} AND NOT EXISTS (
+    SELECT 1 FROM callback_retry AS r WHERE r.key = {LOW_BALANCE} - balance_notice.id AND r.due IS NOT NULL
+) RETURNING 1;
+
 -- forget_refused_of: Deletes an account's refused requests from before a time.
 DELETE FROM refused_request WHERE account = :account AND at < :before RETURNING 1;
