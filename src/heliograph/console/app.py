@@ -120,7 +120,10 @@ class RawRequest:
         # Browsers send Sec-Fetch-Site only over HTTPS. Over plain HTTP, compare Origin with Host.
         origin = self.headers.get(b"origin")
         host = self.headers.get(b"host", b"").decode("latin-1")
-        return origin is not None and urlsplit(origin.decode("latin-1")).netloc != host
+        try:
+            return origin is not None and urlsplit(origin.decode("latin-1")).netloc != host
+        except ValueError:  # such as http://[
+            return True
 
     async def form(self, most: int) -> dict[str, list[str]]:
         """Reads the form: the values by field. Raises Fault, and ClientGone."""

@@ -296,7 +296,7 @@ def passkey_answer(host: str, text: str) -> PasskeyAnswer:
     """Reads what the console's script made of a passkey's answer. What is no JSON object proves nothing."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     return PasskeyAnswer(host, found if isinstance(found, dict) else {})
 

@@ -154,6 +154,12 @@ async def test_who_has_passkeys_alone_changes_factors_with_one(house: AdminHouse
     assert await house.gateway.store.factors.of("ada") == []
 
 
+async def test_an_answer_of_a_passkey_may_be_any_text(house: AdminHouse) -> None:
+    for text in ("[" * 5_000, "{", "[]", "7"):
+        answered = await Browser(house.console).post("/sign-in/code", {"ticket": "x", "passkey": text}, bare=True)
+        assert answered.status == 401
+
+
 async def test_every_change_takes_the_password(house: AdminHouse) -> None:
     ada = await house.visitor()
     await set_up(house, ada)
