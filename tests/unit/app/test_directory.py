@@ -1,9 +1,13 @@
 """The directory: what it keeps, when it reads anew, what it answers."""
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 import pytest
 
+from heliograph.adapters.store.shared.accounts import StoredAccounts
+from heliograph.adapters.store.shared.steps import RunMode, Steps
 from heliograph.app.configuration import OFF, ON, Account, ApiKey, MessageTemplate, Price, Route
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.ports import Unavailable
@@ -15,6 +19,8 @@ from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
+
+R = TypeVar("R")
 
 
 async def add_account(store: MemoryStore, name: str, **fields: object) -> Account:
@@ -250,6 +256,34 @@ async def test_prices_hold_from_their_dates_on() -> None:
         charged, inbound = view.tariff.price("447700900123"), directory.inbound_price(account.id, "447700900123")
         found.append((changed, charged, directory.price("default", "447700900123"), inbound))
     assert found == [(True, 5, 5, 1), (True, 6, 6, 2), (False, 6, 6, 2), (True, 7, 7, 3), (False, 7, 7, 3)]
+
+
+class EmptyDatabase:
+    """Runs operations, and finds nothing."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    async def run(self, _: RunMode, operation: Callable[[], Steps[R]]) -> R:
+        steps = operation()
+        try:
+            query = next(steps)
+            while True:
+                self.statements.append(query.name)
+                query = steps.send([])
+        except StopIteration as end:
+            return cast("R", end.value)
+
+
+async def test_an_unknown_name_takes_the_steps_of_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the time tells which accounts exist: on PostgreSQL each statement is a round trip."""
+    database, compiled = EmptyDatabase(), []
+    monkeypatch.setattr(directory_module, "compile_policy", lambda **rules: compiled.append(rules))
+    directory = Directory(MemoryStore().table_changes, StoredAccounts(database))
+    assert await directory.fresh_account("nobody") is None
+    assert (database.statements, len(compiled)) == (["account_by_name", "keys"], 1)
+    assert await directory.account_to_bind("nobody") is None
+    assert (database.statements[2:], len(compiled)) == (["account_by_system_id", "keys", "account_by_name", "keys"], 2)
 
 
 async def test_what_waits_of_suspended_accounts_is_judged_until_they_are_resumed() -> None:

@@ -40,6 +40,8 @@ from heliograph.domain.numbers.sender_rules import SenderRules
 from heliograph.domain.security.host import NetworkSet
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
+_NOBODY = Account(0, "", "", b"")
+
 ACCOUNTS_KEPT = 10_000
 """Most accounts in memory; at the limit, the least recently read is dropped."""
 
@@ -208,6 +210,7 @@ class Directory:
         generation = self.generation
         found = await self._stored_accounts.find(name)
         if found is None:
+            self._view(_NOBODY, [])  # as for an account, so that the time does not tell which accounts exist
             return None
         if not self._tables.prices.knows(found[0].plan) or self._lacks_rules(found[0]):
             await self.refresh()  # the account or its plan was created a moment ago
@@ -222,7 +225,8 @@ class Directory:
     async def account_to_bind(self, system_id: str) -> AccountView | None:
         """Returns the account that SMPP clients bind to by this name, as the store has it now."""
         found = await self._stored_accounts.find(system_id, to_bind=True)
-        return None if found is None else await self.fresh_account(found[0].name)
+        view = await self.fresh_account("" if found is None else found[0].name)  # no account is named ""
+        return None if found is None else view
 
     def candidates(self, message: Routed) -> Sequence[Candidate]:
         """Returns the connectors that may take a message, the preferred connector first (`app.routing.candidates`)."""

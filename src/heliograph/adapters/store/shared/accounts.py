@@ -82,6 +82,7 @@ class StoredAccounts(Operations):
         wanted = Q.account_by_system_id(system_id=name) if to_bind else Q.account_by_name(name=name)
         found = yield from first(wanted)
         if found is None:
+            yield Q.keys(account=0)  # as for an account, so that the time does not tell which accounts exist
             return None
         account = account_of(found)
         keys = yield Q.keys(account=account.id)
