@@ -87,6 +87,16 @@ async def test_a_code_is_good_once(house: House) -> None:
     assert await house.access.second_step(await ticket(house), app.shows(), "192.0.2.1")
 
 
+async def test_a_form_that_is_sent_twice_adds_an_app_once(house: House) -> None:
+    enrolment = factors(house).begin("ada")
+    app = App(house, enrolment.secret)
+    await factors(house).confirm("ada", enrolment.ticket, app.shows(), "Phone")
+    for later in (0, 1):  # with another code, too: two apps with a secret would take each code twice
+        with pytest.raises(Invalid, match="added already"):
+            await factors(house).confirm("ada", enrolment.ticket, app.shows(later), "Phone")
+    assert len((await factors(house).of("ada"))[0]) == 1
+
+
 async def test_the_code_that_enrolled_the_app_does_not_sign_in(house: House) -> None:
     app, _ = await enrol(house)
     assert (await refused(house, await ticket(house), app.shows(-1))).field == "code"

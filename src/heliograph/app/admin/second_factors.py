@@ -1,12 +1,13 @@
 """Second factors: sets up authenticator apps and passkeys, and makes recovery codes."""
 
+import hashlib
 from base64 import b32encode
 from dataclasses import dataclass, field
 from typing import Any
 
 from heliograph.app.admin.second_step import PasskeyAnswer, challenge_of, digest_code, passkeys_of, plain
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.configuration import Missing
+from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import Clock, Passkeys, Secrets, Store
 from heliograph.app.ports.factors import FactorKind, SecondFactor
 from heliograph.app.records import FACTOR_RESET, AuditEntry, AuditQuery
@@ -24,7 +25,7 @@ CODE_OCTETS = 10
 MOST_FACTORS = 5
 MAX_NAME_CHARS = 64
 
-_ID_OCTETS = 5
+_ID_CHARS = 10
 _ENROL = "enrol"
 _PASSKEY = "passkey"
 
@@ -116,11 +117,14 @@ class ManageFactors(Desk):
         if len(known) >= MOST_FACTORS:
             raise Invalid("title", f"there are {MOST_FACTORS} factors already; remove a factor first")
         codes = [] if known else self._fresh_codes()
-        factor = SecondFactor(
-            user, needed(self.secrets).octets(_ID_OCTETS).hex(), kind, title, secret, counter, self.now
-        )
+        # The id depends on the secret. So a form that is sent twice adds a factor once: two would accept a code twice.
+        id = hashlib.sha256(secret).hexdigest()[:_ID_CHARS]
+        factor = SecondFactor(user, id, kind, title, secret, counter, self.now)
         audited = self.audited("factor.add", user, {"factor": factor.id, "kind": kind.value, "name": title})
-        await audited.factors.add(factor, [digest_code(each) for each in codes])
+        try:
+            await audited.factors.add(factor, [digest_code(each) for each in codes])
+        except Exists:
+            raise Invalid("title", "that factor was added already") from None
         return codes
 
     async def last_reset(self, user: str, *, unseen: bool = False) -> AuditEntry | None:
