@@ -247,6 +247,15 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     query = "number=491701234567&account=acme"
     decision = (await house.ask(token, "GET", "/decision", query=query)).json
     assert (decision["connector"], decision["price"]) == ("operator", "0.07")
+    poor = await house.token("routes:read")
+    decision = (await house.ask(poor, "GET", "/decision", query=query)).json
+    amounts = [decision["price"], *(each[name] for each in decision["candidates"] for name in ("cost", "margin"))]
+    assert (decision["connector"], set(amounts)) == ("operator", {None})
+    for asker, price in ((token, "0.07"), (poor, None)):
+        (row,) = [
+            each for each in (await house.ask(asker, "GET", "/coverage")).json["destinations"] if each["prefix"] == "49"
+        ]
+        assert (row["price"], row["cost"], row["best_cost"], row["margin"]) == (price, None, None, None)
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
     assert (await house.ask(token, "GET", "/prices")).json == {
         "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0", "since": None}],

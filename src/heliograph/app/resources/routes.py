@@ -163,7 +163,15 @@ async def explain_number(desk: Desk, number: str, account: str = "", **rest: str
 
     Running gateways apply these rows within seconds. `rest["from"]` is the sender.
     """
-    return decision_row(await decide(desk, number, account, rest.get("from", "")))
+    row = _permitted(desk, decision_row(await decide(desk, number, account, rest.get("from", ""))))
+    return row | {"candidates": [_permitted(desk, each) for each in row["candidates"]]}
+
+
+def _permitted(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row without its amounts if the actor may not read prices."""
+    if desk.may(Scope.READ_PRICES):
+        return row
+    return {name: None if name in AMOUNTS else value for name, value in row.items()}
 
 
 def decision_row(found: RouteDecision) -> dict[str, Any]:
@@ -214,7 +222,8 @@ async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
     """Returns the destinations of a plan with their connectors, prices and costs."""
     tables, quality, obstacles = await desk.store.network.tables(), await _quality(desk), await _obstacles(desk)
     rows = coverage(tables, plan, desk.simulated, desk.now, quality, obstacles)
-    return {"destinations": [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]}
+    found = [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]
+    return {"destinations": [_permitted(desk, each) for each in found]}
 
 
 def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
@@ -237,6 +246,9 @@ async def live(desk: Desk, shown: Sequence[Mapping[str, Any]]) -> tuple[dict[int
 async def _quality(desk: Desk) -> Quality:
     return measure(await desk.store.series.totals(quality_query(desk.now)), desk.now)
 
+
+AMOUNTS: Final = frozenset({"price", "cost", "best_cost", "margin"})
+"""Fields of decisions and destinations that take the scope `prices:read`, too."""
 
 _DEFAULTS: Final = {
     "prefix": "", "priority": 0, "network": "", "account": "", "plan": "", "sender": "", "share": 1, "fallback": False,
