@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heliograph.app.records import Hit, Search
 from heliograph.app.resources.messages import fits
-from heliograph.domain.csv_lines import csv_line, harmless
+from heliograph.domain.csv_lines import csv_line, harmless, plain
 from heliograph.domain.message.receipt import Delivery
 from tests.support.use_case_fakes import Messages, SetClock
 
@@ -54,6 +54,23 @@ def test_a_delivered_message_has_no_error() -> None:
 @pytest.mark.parametrize("cell", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", "--1", "+49 170"])
 def test_what_could_be_a_formula_is_text(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("Hi;=1+1", "Hi;'=1+1"),
+        ("Hi\t+cmd|' /C calc'!A0;x", "Hi\t'+cmd|' /C calc'!A0;x"),
+        ('Hi;"=1+1', "Hi;\"'=1+1"),
+        ("Hi\n@SUM(A1)", "Hi\n'@SUM(A1)"),
+        ("=1;=2", "'=1;'=2"),
+        ("Hi;-5;+491701234567\n-1.5", "Hi;-5;+491701234567\n-1.5"),
+        ("Hi; =) a=1,=2", "Hi; =) a=1,=2"),
+    ],
+)
+def test_a_text_is_no_formula_if_semicolons_or_tabs_separate_it(cell: str, told: str) -> None:
+    assert harmless(cell) == told
+    assert plain(told) == cell
 
 
 @pytest.mark.parametrize("cell", ["", "12", "-0.07", "+491701234567", "a=1", "2027-01-15T08:00:00Z"])
