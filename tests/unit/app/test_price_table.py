@@ -85,6 +85,8 @@ def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
         ("49,0.05\n", "the heading must name the columns prefix and price"),
         ("prefix,price,sinse\n49,1,2027-03-01\n", "there is no column 'sinse'; do you mean since?"),
         ("prefix,price,price\n49,1,2\n", "there are two columns price"),
+        (f"price{',prefix' * 999}\n49,1\n", "there are two columns prefix"),
+        (f"price{',prefix' * 1_000_000}\n49,1\n", "the heading has 1,000,001 columns; the most are 1,000"),
         ('prefix,price\n49,"1\n', "this is not valid CSV"),
     ],
 )

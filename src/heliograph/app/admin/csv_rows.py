@@ -6,6 +6,7 @@ lists with named columns.
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -23,6 +24,9 @@ _QUOTED = re.compile(r'"[^"]*"')
 _HINT = re.compile(r"sep=([;\t,|])\s*", re.IGNORECASE).fullmatch
 """A spreadsheet's own line about its separator, above the heading."""
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+").fullmatch
+MOST_COLUMNS: Final = 1_000
+"""Columns of a heading. A name that is unknown is compared with all known names."""
+
 _LIKENESS: Final = 0.8
 """A column that resembles a known name as much is a typing error: `acount`, but not `country`, for `account`."""
 
@@ -123,7 +127,9 @@ class NamedRows:
         if not all(set(group) & set(self._names) for group in self._required):
             needed = " and ".join(" or ".join(group) for group in self._required)
             return f"the heading must name the columns {needed}"
-        twice = sorted({each for each in self._names if each in columns and self._names.count(each) > 1})
+        if len(self._names) > MOST_COLUMNS:
+            return f"the heading has {len(self._names):,} columns; the most are {MOST_COLUMNS:,}"
+        twice = sorted(each for each, times in Counter(self._names).items() if each in columns and times > 1)
         if twice:
             return f"there are two columns {twice[0]}"
         for name in self._names:
