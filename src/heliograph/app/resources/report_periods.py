@@ -19,6 +19,9 @@ MONTHS: Final = (
     "December",
 )  # fmt: skip
 
+FIRST_YEAR: Final = 1970
+"""Counts have no earlier time."""
+
 MOST_DAYS: Final = 1_100
 """Days. The longest period: three years."""
 
@@ -45,6 +48,8 @@ def read_period(text: str, now: int, zone: ZoneInfo, hours_days: float) -> tuple
         raise ValueError(f"{text!r} ends before it begins")
     if days > MOST_DAYS:
         raise ValueError(f"{text!r} has {days:,} days; the most are {MOST_DAYS:,}")
+    if first.year < FIRST_YEAR:
+        raise ValueError(f"{text!r} is before {FIRST_YEAR}")
     if first > today:
         raise ValueError(f"{text!r} is in the future")
     has_hours = _at(first, zone) >= now - int(hours_days * DAY_MS)
@@ -65,7 +70,7 @@ def last_months(now: int, zone: ZoneInfo) -> list[str]:
 def _days(words: str, today: date) -> tuple[date, date]:
     """Returns the first day, and the day after the last."""
     first, dots, last = words.partition("..")
-    if dots:
+    if dots and ".." not in last:
         return _days(first.strip(), today)[0], _days(last.strip(), today)[1]
     spoken = _SPOKEN.get(words.lower())
     if spoken is not None:
