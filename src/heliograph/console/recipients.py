@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.domain.limits.defaults import MAX_SEGMENTS_CEILING
 from heliograph.domain.numbers.phone import is_destination, number_of
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
+MAX_TEXT_CHARS = MAX_SEGMENTS_CEILING * 280
+"""Characters of the longest message: a binary message has 280 hexadecimal digits a segment."""
+
 NO_RECIPIENTS = "There are no recipients. Paste numbers, or a table with a column of numbers."
 
 _COLUMN = re.compile(r"\{([^{}\n]{1,64})\}")
@@ -90,9 +94,18 @@ def columns_in(text: str) -> list[str]:
 
 
 def fill(text: str, columns: Sequence[str], row: Sequence[str]) -> str:
-    """Returns the text with each `{column}` replaced by the row's value. Braces without a column's name stay."""
+    """Returns the text with each `{column}` replaced by the row's value. Braces without a column's name stay.
+
+    A text longer than any message is cut: many braces and long values would fill the memory.
+    """
     values = dict(zip(columns, row, strict=True))
-    return _COLUMN.sub(lambda match: values.get(match[1], match[0]), text)
+    filled, at = "", 0
+    for match in _COLUMN.finditer(text):
+        filled += text[at : match.start()] + values.get(match[1], match[0])
+        at = match.end()
+        if len(filled) > MAX_TEXT_CHARS:
+            break
+    return (filled + text[at:])[: MAX_TEXT_CHARS + 1]
 
 
 def _is_number(cell: str) -> bool:

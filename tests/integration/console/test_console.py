@@ -15,7 +15,7 @@ from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
 from heliograph.app.ports.sending_lists import SendingList
 from heliograph.app.records import SCOPES_OF, Scope, UserRole
 from heliograph.app.resources import accounts, users
-from heliograph.console.pages import PAGES
+from heliograph.console.pages import PAGES, sending
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.error import Reason
 from heliograph.domain.message.receipt import Delivery
@@ -118,8 +118,8 @@ async def test_forms_of_other_sites_are_not_taken(house: AdminHouse, ada: Browse
     assert (await ada.post(path, form, origin="https://evil.example", host=host)).status == 403
     assert (await ada.post(path, form, origin="http://console.example", host=host)).status == 303
     stranger = Browser(house.console)
-    answered = await stranger.post("/sign-in", {"name": "ada"}, bare=True, sec_fetch_site="cross-site")
-    assert answered.status == 403
+    for header in ({"sec_fetch_site": "cross-site"}, {"origin": "http://["}):
+        assert (await stranger.post("/sign-in", {"name": "ada"}, bare=True, **header)).status == 403
 
 
 async def test_the_session_cookie_is_out_of_reach(house: AdminHouse) -> None:
@@ -410,6 +410,14 @@ async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: AdminHouse, 
     assert quoted == "Characters 3 Encoding UCS-2 Segments 1 Recipients – Price –"
     quoted = text_of(await ada.post("/send/quote", SEND | {"recipients": "0170"}))
     assert "The destination must" in quoted
+    quoted = text_of(await ada.post("/send/quote", SEND | {"content": "x" * 71_401}))
+    assert "The text has more than 71,400 characters" in quoted
+
+
+async def test_the_texts_of_a_list_fit_the_memory(ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "MAX_LIST_CHARS", 11)
+    form = SEND | {"recipients": TABLE, "content": "Hi {name}"}
+    assert "The texts have more than 11 characters" in text_of(await ada.post("/send/start", form))
 
 
 async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> None:

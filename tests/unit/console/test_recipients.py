@@ -76,6 +76,11 @@ def test_columns_stand_in_the_text() -> None:
     assert recipients.fill("{a}", ["a", "b"], ["{b}", "x"]) == "{b}"
 
 
+def test_a_text_that_grows_beyond_any_message_is_cut() -> None:
+    filled = recipients.fill("{a}" * 50_000, ["a"], ["x" * 100_000])
+    assert filled == "x" * (recipients.MAX_TEXT_CHARS + 1)
+
+
 @pytest.mark.parametrize("text", ["", " \n", ",", '"",""', "\t\n\t"])
 def test_cells_with_nothing_in_them_are_nobody(text: str) -> None:
     with pytest.raises(Unreadable, match="no recipients"):

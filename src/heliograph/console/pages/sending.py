@@ -1,7 +1,7 @@
 """Send: a text to a number or a list, with its price before it is sent."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -43,6 +43,9 @@ MAX_LIST_NAME = 80
 
 LISTS = 8
 """Lists that the page shows, the latest ones."""
+
+MAX_LIST_CHARS: Final = 200_000_000
+"""Characters of the texts of a list: 100,000 rows of the longest usual message have 153 million."""
 
 BEYOND: Final = {
     Verdict.TOO_LITTLE_CREDIT: "beyond the credit",
@@ -166,6 +169,8 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
         kind=_kind(values.get("kind", "")),
         wants_receipt=bool(values.get("receipt")),
     )
+    if len(str(template.content)) > recipients.MAX_TEXT_CHARS:
+        raise invalid("content", f"The text has more than {recipients.MAX_TEXT_CHARS:,} characters; shorten it.")
     unknown = [name for name in recipients.columns_in(str(template.content)) if name not in table.columns]
     if unknown and not table.plain:
         raise invalid(
@@ -243,7 +248,7 @@ async def preview(request: PageRequest) -> PageResponse:
 
 async def start(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
-    orders, account = list(draft.orders()), draft.account.account
+    orders, account = _bounded(draft.orders()), draft.account.account
     try:
         request.lists.check_room()
     except OverflowError as problem:
@@ -259,6 +264,17 @@ async def start(request: PageRequest) -> PageResponse:
     row.id = await noted.sending_lists.add(row)
     request.lists.start(ListRun(row, account.name, draft.template, orders))
     return request.go(f"/lists/{row.id}")
+
+
+def _bounded(orders: Iterable[ListRow]) -> list[ListRow]:
+    """Returns the rows, which stay in memory until they are sent. Raises Fault if their texts take too much."""
+    kept, left = [], MAX_LIST_CHARS
+    for order in orders:
+        left -= len(order.text)
+        if left < 0:
+            raise invalid("content", f"The texts have more than {MAX_LIST_CHARS:,} characters; send the list in parts.")
+        kept.append(order)
+    return kept
 
 
 async def _view(request: PageRequest) -> sending_lists.ListView:
