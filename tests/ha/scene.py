@@ -129,7 +129,10 @@ class Supervised:
         """Stops it, and returns when its successor is ready."""
         self.stop()
         self.start()
-        eventually(lambda: is_ready(self.url), f"{self._name} is ready", COMMAND_S)
+        try:
+            eventually(lambda: is_ready(self.url), f"{self._name} is ready", COMMAND_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}. Its log:\n{self._log()}") from error
 
     def stop(self) -> None:
         self._stopping.set()
@@ -144,7 +147,10 @@ class Supervised:
 
     def refuses_the_past(self) -> bool:
         """Whether its log says that the database lost confirmed commits."""
-        return "past.lost" in (self._folder / f"{self._name}.err").read_text()
+        return "past.lost" in self._log()
+
+    def _log(self) -> str:
+        return (self._folder / f"{self._name}.err").read_text()
 
 
 @dataclass(slots=True)
