@@ -77,6 +77,14 @@ PLANS: dict[str, Plan] = {
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
+REPEATING = frozenset({
+    "shards", "unfit", "doubts", "inbound", "inbound-stops", "inbound-clock", "opt-outs", "opt-outs-stops", "days",
+    "days-stops", "days-unfit", "dropping", "suspensions", "suspensions-stops", "esme", "failover", "failover-stops",
+    "failover-waiting", "failover-whole", "failover-receipts", "memory-stops",
+})  # fmt: skip
+"""Plans that only `make test-all` and `make sim` try: each of their features is in another plan, together with others.
+For example, "shards-memory" has all of "shards"."""
+
 _OFTEN: list[tuple[ModuleType, str, float]] = [
     (retention, "PASS_S", 0.7),
     (retention, "RETRY_PASSES", 2),

@@ -5,13 +5,14 @@ A seed that fails fails again: nothing here depends on the machine, the time or 
 
 import os
 import random
+from dataclasses import fields
 
 import pytest
 
 from heliograph.app.facts import CallbackRetry, Facts
 from heliograph.app.ports import Unavailable
 from tests.simulation.faults import FaultyStore, Odds
-from tests.simulation.plans import PLANS, live
+from tests.simulation.plans import PLANS, REPEATING, live
 from tests.simulation.world import Plan, Simulation
 from tests.support.memory_rows import Rows
 from tests.support.virtual_time import run
@@ -25,9 +26,20 @@ FIRST = int(os.environ.get("SIM_FIRST", "0"))
     "seed",
     [pytest.param(seed, marks=pytest.mark.extended if seed > FIRST else ()) for seed in range(FIRST, FIRST + SEEDS)],
 )
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize(
+    "plan", [pytest.param(plan, marks=pytest.mark.extended if plan in REPEATING else ()) for plan in PLANS]
+)
 def test_whatever_goes_wrong_every_promise_is_kept(plan: str, seed: int) -> None:
     assert live(PLANS[plan], seed).wrong == []
+
+
+def test_plans_that_are_tried_with_each_change_have_every_feature() -> None:
+    def features(plan: Plan) -> set[str]:
+        return {each.name for each in fields(Plan) if getattr(plan, each.name) != each.default}
+
+    tried = [features(plan) for name, plan in PLANS.items() if name not in REPEATING]
+    assert PLANS.keys() >= REPEATING
+    assert set().union(*tried) == set().union(*map(features, PLANS.values()))
 
 
 def test_a_seed_happens_again_the_same_way() -> None:

@@ -67,6 +67,9 @@ READ_STEPS = 200
 DAILY_MESSAGES, DAILY_SPEND = 25, 8 * CREDIT
 """Limits of each day, where days are simulated: on most of them both are reached."""
 
+OPT_OUT_WORDS = load_opt_out_words()
+"""Read once: a world starts some ten gateways."""
+
 CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
 
 
@@ -395,7 +398,7 @@ class Simulation:
             journal=self.journal,
             jitter=self.chance.random,
             encode_json=lambda fields: repr(fields).encode(),
-            opt_out_words=load_opt_out_words(),
+            opt_out_words=OPT_OUT_WORDS,
             answer_limits=AnswerLimits(AnswerTerms(replies_per_phone=0)),
             policy=KIND.policy,
             ways={Way.BIND: self._make_deliverer} if self.plan.esmes else {},
