@@ -85,13 +85,13 @@ class Marks:
     def _telling(self) -> Iterator[str]:
         rows = self._rows
         callback = rows.marks.get(CALLBACK, 0)
-        for key in list(self._untold):
+        retries = rows.retries
+        for key in [key for key in self._untold if key not in retries or retries[key].due is None]:
             inbound = rows.inbound.get(key)
             is_owed = rows.finals[key].owed if inbound is None else bool(inbound.way)
-            retry = rows.retries.get(key)
             if not is_owed or key in rows.callbacks or (inbound is None and key not in rows.messages):
                 self._untold.discard(key)
-            elif key <= callback and (retry is None or retry.due is None):
+            elif key <= callback:
                 yield (
                     f"nothing will make the callback of {key}"
                     if inbound is None

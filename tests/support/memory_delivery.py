@@ -196,10 +196,9 @@ class MemoryCommits(MemoryReading):
     def _accept(self, rows: Rows, accept: Accept) -> None:
         account, spender = rows.accounts.get(accept.account), None
         if account is not None and not account.suspended:
-            allowance = allowance_of(rows, account.id)
-            limited = allowance.daily_messages or allowance.daily_spend or allowance.max_waiting
+            limited = account.daily_messages or account.daily_spend or account.max_waiting
             room = rows.balances[account.id] + account.credit_limit
-            spender = Spender(account.id, room, True, allowance if limited else None)
+            spender = Spender(account.id, room, True, allowance_of(rows, account.id) if limited else None)
         used = None if accept.reference is None else rows.references.get((accept.account, accept.reference))
         barred = [
             number

@@ -13,6 +13,7 @@ from heliograph.app.facts import (
     Message,
     Outstanding,
     Queued,
+    Submission,
     Verdict,
     notice_key_of,
     subject_key_of,
@@ -71,39 +72,45 @@ class MemoryReading(MemoryPart):
             verdict=Verdict.REPLAYED,
         )
 
+    def _sent(self, rows: Rows, key: int) -> dict[int, Submission]:
+        """The answers to the parts of a message, by segment."""
+        found = {segment: rows.sent.get((key, segment)) for segment in range(rows.messages[key].segments)}
+        return {segment: row for segment, row in found.items() if row is not None}
+
     def _queued(self, rows: Rows, key: int, attempted: bool, *, queued: bool) -> Queued:
-        answers = {segment: row.status for (of, segment), row in rows.sent.items() if of == key}
-        taken = frozenset(segment for segment, status in answers.items() if status in (0, NO_ANSWER))
+        sent = self._sent(rows, key)
+        attempts = [each for each in rows.attempts if each.key == key]
+        taken = frozenset(segment for segment, row in sent.items() if row.status in (0, NO_ANSWER))
         message = replace(rows.messages[key], queued=queued)
-        untried = queued and not (attempted or answers or any(each.key == key for each in rows.attempts))
+        untried = queued and not (attempted or sent or attempts)
         preliminary = untried and message.connector == rows.queue[key].connector
         if queued:
             message.connector = rows.queue[key].connector
-        holders = {row.connector for (of, _), row in rows.sent.items() if of == key and row.status == 0}
-        tried = frozenset(each.connector for each in rows.attempts if each.key == key) - holders - {message.connector}
-        before = [each for each in rows.attempts if each.key == key] if queued else []
-        resent = any(
-            each.status == 0 or (each.status == NO_ANSWER and each.connector != message.connector) for each in before
+        holders = {row.connector for row in sent.values() if row.status == 0}
+        tried = frozenset(each.connector for each in attempts) - holders - {message.connector}
+        resent = queued and any(
+            each.status == 0 or (each.status == NO_ANSWER and each.connector != message.connector) for each in attempts
         )
         return Queued(
-            message, attempted, frozenset(answers), taken, tried if queued else frozenset(), resent,
+            message, attempted, frozenset(sent), taken, tried if queued else frozenset(), resent,
             untried=untried, preliminary=preliminary,
         )  # fmt: skip
 
     def _outstanding(self, rows: Rows, key: int) -> Outstanding:
-        states = {segment: (part.state, part.err) for (of, segment), part in rows.parts.items() if of == key}
+        message = rows.messages[key]
+        parts = {segment: rows.parts.get((key, segment)) for segment in range(message.segments)}
+        states = {segment: (part.state, part.err) for segment, part in parts.items() if part is not None}
+        accepted = {segment: row for segment, row in self._sent(rows, key).items() if row.status == 0}
         operator_ids: dict[tuple[int, str], tuple[int, ...]] = {}
-        for (of, segment), row in sorted(rows.sent.items()):
-            if of == key and row.status == 0 and segment not in states:
+        for segment, row in accepted.items():
+            if segment not in states:
                 name = (row.connector, row.operator_id)
                 operator_ids[name] = (*operator_ids.get(name, ()), segment)
-        holders = {row.connector for (of, _), row in rows.sent.items() if of == key and row.status == 0}
-        taken = sum(of == key and row.status == 0 for (of, _), row in rows.sent.items())
+        holders = {row.connector for row in accepted.values()}
         attempts = [each for each in rows.attempts if each.key == key]
-        if any(each.connector in holders and each.status == NO_ANSWER for each in attempts):
-            taken = 0
+        in_doubt = any(each.connector in holders and each.status == NO_ANSWER for each in attempts)
         tried = frozenset(each.connector for each in attempts) - holders
-        return Outstanding(replace(rows.messages[key]), operator_ids, states, taken, tried)
+        return Outstanding(replace(message), operator_ids, states, 0 if in_doubt else len(accepted), tried)
 
     def _subject(self, rows: Rows, key: int) -> Message | InboundMessage | LowBalance:
         if key < LOW_BALANCE:
