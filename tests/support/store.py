@@ -1,13 +1,17 @@
 """Offers the stores to test against, and `Given`, which sets up the data that a test begins with."""
 
 import sqlite3
+import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
+from heliograph.adapters.store.sqlite.connection import create_file, opened
+from heliograph.adapters.store.sqlite.schema import migrate, shipped
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.facts import Accept, Facts, Message, Verdict
 from heliograph.app.ports import Store
@@ -36,6 +40,23 @@ class Opener(Protocol):
     async def __call__(self) -> Store: ...
 
 
+@cache
+def _new_store() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "new.db"
+        create_file(path)
+        with opened(path, 2_000) as db:
+            migrate(db, shipped(), 2_000)
+        return path.read_bytes()
+
+
+def place_new_store(path: Path) -> None:
+    """Writes a store with nothing in it, unless there is a file. A copy takes a fifth of the time that the tables
+    take."""
+    if not path.exists():
+        path.write_bytes(_new_store())
+
+
 class SqliteOpener:
     """A file, not waited for long."""
 
@@ -43,6 +64,7 @@ class SqliteOpener:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "store.db"
+        place_new_store(self.path)
 
     async def __call__(self) -> SqliteStore:
         return await SqliteStore.open(self.path, busy_ms=2_000, on_loop=False)

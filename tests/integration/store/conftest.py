@@ -5,7 +5,7 @@ import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.configuration import Account
-from tests.support.store import Given
+from tests.support.store import Given, place_new_store
 
 BUSY_MS = 300
 
@@ -17,6 +17,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    place_new_store(path)
     store = await SqliteStore.open(path, busy_ms=BUSY_MS, calls=8)
     yield store
     await store.close()
