@@ -48,6 +48,7 @@ def test_redocly_finds_no_fault(documents: list[str], tmp_path: Path) -> None:
     assert lint("redocly", "@redocly/cli", ["--config", rules, *documents], tmp_path) == ""
 
 
+@pytest.mark.extended
 def test_spectral_finds_no_fault(documents: list[str], tmp_path: Path) -> None:
     rules = ["--ruleset", str(SCRIPTS / "spectral.yaml"), "--fail-severity", "hint"]
     assert lint("spectral", "@stoplight/spectral-cli", [*rules, *documents], tmp_path) == ""
