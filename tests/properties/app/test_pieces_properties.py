@@ -78,8 +78,19 @@ def test_every_kind_of_facts_is_somebodys_or_known_to_be_nobodys() -> None:
 
 
 @given(FACTS, FIRSTS)
-def test_each_fact_is_with_the_shard_of_its_account(facts: Facts, firsts: list[int]) -> None:
+def test_facts_are_divided_among_shards(facts: Facts, firsts: list[int]) -> None:
+    """A single property: most of the time goes into the facts."""
     shards, nobodys = divide(facts, firsts)
+    check_owners(firsts, shards, nobodys)
+    check_order(facts, shards, nobodys)
+    check_marks(facts, firsts, shards, nobodys)
+    (shard,), nobodys = divide(facts, [0])
+    for each in fields(Facts):
+        assert getattr(shard if each.name not in WITHOUT_ACCOUNT else nobodys, each.name) == getattr(facts, each.name)
+
+
+def check_owners(firsts: list[int], shards: Sequence[Facts], nobodys: Facts) -> None:
+    """Each fact is with the shard of its account."""
     assert len(shards) == len(firsts)
     for shard, slots in zip(shards, ranges(firsts), strict=True):
         for kind in (*OWNED, *NAMED):
@@ -88,9 +99,8 @@ def test_each_fact_is_with_the_shard_of_its_account(facts: Facts, firsts: list[i
         assert not any(getattr(shard, kind) for kind in WITHOUT_ACCOUNT)
 
 
-@given(FACTS, FIRSTS)
-def test_nothing_is_lost_or_doubled_and_all_keeps_its_order(facts: Facts, firsts: list[int]) -> None:
-    shards, nobodys = divide(facts, firsts)
+def check_order(facts: Facts, shards: Sequence[Facts], nobodys: Facts) -> None:
+    """Nothing is lost or doubled, and everything keeps its order."""
     for kind in (*OWNED, *NAMED):
         whole = getattr(facts, kind)
         places = {id(fact): place for place, fact in enumerate(whole)}
@@ -100,22 +110,14 @@ def test_nothing_is_lost_or_doubled_and_all_keeps_its_order(facts: Facts, firsts
     assert all(getattr(nobodys, kind) == getattr(facts, kind) for kind in WITHOUT_ACCOUNT)
 
 
-@given(FACTS, FIRSTS)
-def test_the_marks_are_every_shards_and_each_has_its_own_copy(facts: Facts, firsts: list[int]) -> None:
-    shards, nobodys = divide(facts, firsts)
+def check_marks(facts: Facts, firsts: list[int], shards: Sequence[Facts], nobodys: Facts) -> None:
+    """The marks are every shard's, and each has its own copy."""
     assert [shard.marks for shard in shards] == [facts.marks] * len(firsts)
     assert nobodys.marks == {}
     before = dict(facts.marks)
     shards[0].marks["dispatch"] = -1
     assert facts.marks == before
     assert all(shard.marks == before for shard in shards[1:])
-
-
-@given(FACTS)
-def test_one_shard_has_everything_that_has_an_owner(facts: Facts) -> None:
-    (shard,), nobodys = divide(facts, [0])
-    for each in fields(Facts):
-        assert getattr(shard if each.name not in WITHOUT_ACCOUNT else nobodys, each.name) == getattr(facts, each.name)
 
 
 def names(facts: Facts) -> set[Hashable]:
@@ -128,8 +130,14 @@ def names(facts: Facts) -> set[Hashable]:
 
 
 @given(FACTS)
-def test_a_piece_is_all_that_is_said_of_one_thing_and_requests_come_last(facts: Facts) -> None:
+def test_facts_are_cut_into_pieces(facts: Facts) -> None:
     divided = pieces(facts)
+    check_subjects(facts, divided)
+    check_whole(facts, divided)
+
+
+def check_subjects(facts: Facts, divided: Sequence[Facts]) -> None:
+    """A piece is all that is said of one thing, and requests come last."""
     about = [names(piece) for piece in divided]
     assert all(len(each) == 1 for each in about)
     assert len(set().union(*about)) == len(about)
@@ -137,16 +145,16 @@ def test_a_piece_is_all_that_is_said_of_one_thing_and_requests_come_last(facts: 
     assert [piece.accepts for piece in requests] == [[accept] for accept in facts.accepts]
 
 
-@given(FACTS)
-def test_the_pieces_are_the_facts_but_for_the_marks(facts: Facts) -> None:
-    whole = joined(pieces(facts))
+def check_whole(facts: Facts, divided: list[Facts]) -> None:
+    """The pieces are the facts but for the marks."""
+    whole = joined(divided)
     assert whole.marks == {}
     assert names(whole) == names(facts)
     for each in fields(Facts):
         if each.name != "marks":
             found, given_ = getattr(whole, each.name), getattr(facts, each.name)
             assert sorted(map(id, found)) == sorted(map(id, given_))
-    for piece in pieces(facts):
+    for piece in divided:
         for kind in (*OWNED, *NAMED, *WITHOUT_ACCOUNT):
             places = {id(fact): place for place, fact in enumerate(getattr(facts, kind))}
             order = [places[id(fact)] for fact in getattr(piece, kind)]
