@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,6 +43,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out the tests with schemathesis where its plugin is switched off: loading it takes each worker a second
+    and more."""
+    is_off = config.pluginmanager.is_blocked("schemathesis")
+    return True if is_off and collection_path.name.endswith("schemathesis.py") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
