@@ -155,6 +155,13 @@ def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe:
         found += [f"{path}: {problem}" for problem in problems(page, axe)]
         if wider_than_the_screen(page):
             found.append(f"{path}: wider than the screen")
+    page = operator.go("/")
+    page.get_by_role("combobox", name="Search everything").press_sequentially("de")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option", selected=True)).to_have_count(1)
+    found += [f"suggestions: {problem}" for problem in problems(page, axe)]
+    if wider_than_the_screen(page):
+        found.append("suggestions: wider than the screen")
     page = operator.go("/messages?q=491701239001")
     operator.follow(page.locator("tbody th a").first)
     found += [f"a message: {problem}" for problem in problems(page, axe)]

@@ -87,6 +87,17 @@ def connector(name: str = "north", **values: object) -> Connector:
 # --- accounts
 
 
+async def test_accounts_are_found_by_a_part_of_the_name(store: Store, given: Given) -> None:
+    for name in ("big-acme", "acme-2", "acme", "other", "z_acme%"):
+        await given.account(name)
+    found = await store.account_names.containing("ACME", 10)
+    assert found == ["acme", "acme-2", "big-acme", "z_acme%"]
+    assert await store.account_names.containing("me%", 10) == ["z_acme%"]
+    assert await store.account_names.containing("_", 10) == ["z_acme%"]
+    assert await store.account_names.containing("acme", 2) == ["acme", "acme-2"]
+    assert await store.account_names.containing("nobody", 10) == []
+
+
 async def test_clients_bind_by_the_name_of_the_account_or_one_that_it_chose(store: Store, given: Given) -> None:
     long, short = await given.account("a-rather-long-name"), await given.account("acme")
     await store.accounts.update(long.id, {"smpp_system_id": "long"})

@@ -220,6 +220,19 @@ def _owner(account: Account) -> NumberOwner:
     )
 
 
+class MemoryAccountNames(MemoryPart):
+    """`app.ports.AccountNames`."""
+
+    async def containing(self, text: str, limit: int) -> list[str]:
+        wanted = text.lower()
+        names = [each.name for each in self._open().accounts.values() if wanted in each.name.lower()]
+
+        def order(name: str) -> tuple[int, str]:
+            return (0 if name.lower() == wanted else 1 if name.lower().startswith(wanted) else 2), name
+
+        return sorted(names, key=order)[:limit]
+
+
 class MemoryNetwork(MemoryPart):
     """`app.ports.Network`."""
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from heliograph.app import ports
 from heliograph.app.records import AuditEntry
 from tests.support.memory_administration import (
+    MemoryAccountNames,
     MemoryAccounts,
     MemoryAuditLog,
     MemoryCosts,
@@ -87,6 +88,7 @@ class MemoryStore:
         self.suppressions: ports.Suppressions = MemorySuppressions(place)
         self.customers: ports.Customers = MemoryCustomers(place)
         self.accounts: ports.Accounts = MemoryAccounts(place)
+        self.account_names: ports.AccountNames = MemoryAccountNames(place)
         self.network: ports.Network = MemoryNetwork(place)
         self.table_changes: ports.TableChanges = MemoryTableChanges(place)
         self.large_tables: ports.LargeTables = MemoryLargeTables(place)

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from heliograph import __version__
 from heliograph.app.resources.prices import format_since
 from heliograph.console.menu import GROUPS, MENU, OWN
-from heliograph.domain.calendar import parse_utc
+from heliograph.domain.calendar import parse_utc, zone_names
 from heliograph.domain.display import counted, duration
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
@@ -142,6 +142,7 @@ class Renderer:
             "menu": MENU,
             "menu_groups": GROUPS,
             "own": OWN,
+            "zone_names": zone_names,
         }
 
     def compile(self) -> None:

@@ -1,14 +1,23 @@
 """Search from everywhere: what is meant is found by whoever may see it, and the menu says what there is."""
 
+import re
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
 
+from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.console.menu import MENU
 from heliograph.console.pages import PAGES
 from tests.integration.console.test_console import EVIL, sent, text_of
 from tests.integration.console.test_inbound import written
 from tests.support.admin import AdminHouse, Answered, Browser
+from tests.support.gateway import START
+
+
+def new_account(name: str) -> tuple[Account, ApiKey, int, list[Price]]:
+    account = Account(0, name, "hash", bytes(32), created=START)
+    return account, ApiKey(f"k-{name}", 0, name.encode() * 4, START), 0, []
 
 
 async def search(browser: Browser, text: str) -> Answered:
@@ -83,3 +92,52 @@ def test_each_page_of_the_menu_is_there_for_whom_it_says_and_has_its_own_key() -
     assert {each.path: each.scope for each in MENU} == {each.path: pages[each.path] for each in MENU}
     keys = [each.key for each in MENU if each.key]
     assert len(keys) == len(set(keys))
+
+
+async def suggested(browser: Browser, text: str) -> list[tuple[str, str, str]]:
+    """Returns text, kind and path of each suggestion."""
+    piece = await browser.get("/find/suggest", urlencode({"q": text}))
+    assert piece.status == 200
+    found = re.findall(
+        r'data-href="([^"]+)"><span class="what">(.*?)</span> <span class="muted">(.*?)</span>', piece.text
+    )
+    assert [f"suggestion-{number}" for number in range(1, len(found) + 1)] == re.findall(r'id="(.*?)"', piece.text)
+    return [(what, kind, unescape(href).removeprefix("/console")) for href, what, kind in found]
+
+
+async def test_suggestions_name_accounts_connectors_and_pages(ada: Browser) -> None:
+    assert await suggested(ada, "ACM") == [("acme", "Account", "/accounts/acme")]
+    assert ("operator", "Connector", "/connectors/operator") in await suggested(ada, "oper")
+    assert ("Callbacks", "Page", "/callbacks") in await suggested(ada, "webhook")
+    assert await suggested(ada, "") == []
+    assert await suggested(ada, EVIL) == []
+
+
+async def test_suggestions_for_a_number_lead_to_both_directions(house: AdminHouse, ada: Browser) -> None:
+    await sent(house, to="491701234567")
+    await sent(house, to="491701234568")
+    short = [("4917", "Messages to it", "/messages?q=4917"), ("4917", "Messages from it", "/inbound?q=4917")]
+    assert await suggested(ada, "+49 17") == short
+    long = await suggested(ada, "49170123456")
+    assert long == [
+        ("49170123456", "Messages to it", "/messages?q=49170123456"),
+        ("491701234567", "Messages to it", "/messages?q=491701234567"),
+        ("491701234568", "Messages to it", "/messages?q=491701234568"),
+        ("49170123456", "Messages from it", "/inbound?q=49170123456"),
+    ]
+
+
+async def test_the_id_of_a_message_is_suggested(house: AdminHouse, ada: Browser) -> None:
+    message = await sent(house)
+    assert await suggested(ada, message) == [(message, "Message", f"/messages/{message}")]
+    inbound = await written(house, "Yes, please")
+    assert await suggested(ada, inbound) == [(inbound, "Message from a phone", f"/inbound/{inbound}")]
+
+
+async def test_suggestions_are_within_the_role_and_few(house: AdminHouse, ada: Browser) -> None:
+    for number in range(12):
+        await house.desk.store.accounts.create(*new_account(f"acme-{number}"))
+    assert [what for what, _, _ in await suggested(ada, "acme")] == ["acme", "acme-0", "acme-1"]
+    viewer = await house.visitor("viewer", "vera")
+    assert ("Audit log", "Page", "/audit") not in await suggested(viewer, "audit")
+    assert (await Browser(house.console).get("/find/suggest", "q=acme")).status == 303

@@ -2,7 +2,7 @@
 implementations pass the same contracts.
 """
 
-from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
+from heliograph.app.ports.accounts import AccountNames, Accounts, CustomerBinds, Senders, Suppressions
 from heliograph.app.ports.backlog import Backlog
 from heliograph.app.ports.carrier import (
     Accepted,
@@ -65,6 +65,7 @@ from heliograph.app.ports.users import AuditLog, SignIns, Tokens, Users
 __all__ = [
     "HOLD_S",
     "Accepted",
+    "AccountNames",
     "Accounts",
     "AlertSender",
     "AuditLog",

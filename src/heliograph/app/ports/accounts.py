@@ -73,6 +73,15 @@ class Accounts(Protocol):
         """Revokes the key. Raises Missing if there is no such key, or if it was revoked before."""
 
 
+class AccountNames(Protocol):
+    """Finds accounts by parts of their names, for people who type."""
+
+    async def containing(self, text: str, limit: int) -> list[str]:
+        """Returns up to `limit` names that contain the text, in any case: the name itself, then names that begin with
+        the text, then the others.
+        """
+
+
 class Senders(Protocol):
     """Changes the registered senders of accounts. Each change adds one to the revision of `Network`, whose tables
     include them.

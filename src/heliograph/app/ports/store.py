@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from heliograph.app.ports.accounts import Accounts, CustomerBinds, Senders, Suppressions
+from heliograph.app.ports.accounts import AccountNames, Accounts, CustomerBinds, Senders, Suppressions
 from heliograph.app.ports.backlog import Backlog
 from heliograph.app.ports.customers import Customers
 from heliograph.app.ports.delivery import Commits, Notices, Queue, Receipts
@@ -78,6 +78,7 @@ class Store(Protocol):
     suppressions: Suppressions
     customers: Customers
     accounts: Accounts
+    account_names: AccountNames
     network: Network
     table_changes: TableChanges
     large_tables: LargeTables

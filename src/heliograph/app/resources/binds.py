@@ -52,7 +52,7 @@ BINDS = Resource(
     summary="SMPP clients of customers that are bound now",
     more="Each node reports its binds every five seconds. The setting `smpp_binds` of an account limits its binds, "
     "over all nodes.",
-    nothing="No SMPP client is bound.",
+    nothing="No SMPP client is bound. Let an account bind: heliograph account smpp-password NAME",
     key=("id",),
     called="account",
     columns=("id", "account", "kind", "address", "since", "submitted", "refused", "delivered", "last_error"),

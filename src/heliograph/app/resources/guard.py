@@ -106,7 +106,7 @@ GUARD = Resource(
     "accounts, and accounts with the setting guard. In the mode `observe` it only tells of such traffic (`would "
     "hold`). In the mode `hold` the messages are accepted and charged, and wait until you release or refund them. At "
     "the end of their validity they are refunded.",
-    nothing="Nothing is held or suspected.",
+    nothing="Nothing is held or suspected. Watch an account: heliograph account set NAME guard=hold",
     key=("account", "prefix"),
     fields=(
         *_RANGE,

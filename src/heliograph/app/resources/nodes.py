@@ -87,7 +87,7 @@ NODES = Resource(
     more="A node is a run of a gateway. It reports itself every 15 seconds. A node that stops is not listed, nor is "
     "one whose lease another node ended. `refusing`: the store lost commits, and a person must decide: heliograph "
     "restored.",
-    nothing="No gateway runs on this store.",
+    nothing="No gateway runs on this store. Start one: heliograph serve",
     key=("node",),
     columns=("node", "host", "state", "version", "roles", "started", "seen", "binds", "clients"),
     fields=(

@@ -127,7 +127,8 @@ NUMBERS = Resource(
     "match, an entry with the connector goes before an entry for any connector. Then an entry with the keyword goes "
     "before an entry without a keyword. A message without a matching entry is kept *unrouted*, and can be given to an "
     "account later.",
-    nothing="There is no number yet: all messages from phones are kept, unrouted.",
+    nothing="There is no number yet: all messages from phones are kept, unrouted. "
+    "Add one: heliograph number add NUMBER --account NAME",
     key=("id",),
     called="number",
     link="/inbound?q={number}",

@@ -105,7 +105,7 @@ PLANS = Resource(
     "the plan's `min_margin` takes none of its messages. A request is refused, without a charge, if no connector is "
     "left.\n\n"
     "A running gateway applies a change within five seconds.",
-    nothing="There is no plan.",
+    nothing="There is no plan yet. Add one: heliograph plan set NAME routing=best",
     key=("name",),
     fields=(_NAME, *_RULES),
     link="/prices?in_plan={name}",

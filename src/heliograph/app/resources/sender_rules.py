@@ -90,7 +90,8 @@ SENDER_RULES = Resource(
     "kind before any kind; then allow before replace before refuse.\n\n"
     "A refused request gets 403 before any charge. A replaced sender is shown in the answer, in quotes and in "
     "`route explain`. A running gateway applies a change within five seconds.",
-    nothing="There is no rule. Senders are sent as they are.",
+    nothing="There is no rule: senders are sent as they are. "
+    "Add one: heliograph sender-rule add --country CC --kind alpha",
     key=("id",),
     called="country",
     fields=(Field("id", Whole(), "The rule's key, as in the list."), *_RULE),

@@ -73,7 +73,8 @@ SENDERS = Resource(
     summary="Sender IDs of accounts, and whether they are approved",
     more="An account with registered senders may use only the approved ones. Requests with other senders get 403 with "
     "the state. A running gateway applies a change within five seconds.",
-    nothing="No sender is registered. An account without a registry may use any sender that its settings allow.",
+    nothing="No sender is registered: an account without a registry may use any sender that its settings allow. "
+    "Add one: heliograph sender add SENDER --account NAME",
     key=("account", "sender"),
     fields=(_ACCOUNT, _SENDER, _STATE, Field("since", Moment(), "When it got this state."), _NOTE),
     scopes=Scopes(Scope.READ_ACCOUNTS, Scope.WRITE_LIMITS),

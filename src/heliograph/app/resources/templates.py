@@ -220,7 +220,7 @@ TEMPLATES = Resource(
     more="If a connector has the option templates=required, each text must fit a template of its account and sender. "
     "Variables are written {#var#}, {#numeric#}, {#alphanumeric#}, {#url#}, {#email#} or {#cbn#}.\n\n"
     "A running gateway applies a change within five seconds. Messages that wait are sent with the changed TLVs.",
-    nothing="There is no template yet. Add it with its name, sender and registered text.",
+    nothing="There is no template yet. Add one: heliograph template add NAME --text TEXT --sender SENDER",
     key=("name",),
     fields=TEMPLATE,
     columns=("name", "sender", "account", "tlvs", "text"),

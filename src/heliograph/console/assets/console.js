@@ -66,6 +66,72 @@
     form.addEventListener("change", later);
   }
 
+  // [data-suggest]: the search is a combobox. Suggestions come once typing pauses; the arrow keys go along them, Enter
+  // opens the chosen one, and searches for the text if none is chosen.
+  const list = document.querySelector("[data-suggest]");
+  if (list) {
+    const field = document.getElementById("find");
+    const told = document.querySelector("[data-suggested]");
+    const PAUSE_MS = 250;
+    const FEWEST = 2;
+    let timer = 0;
+    let asked = 0;
+    let chosen = -1;
+    const choose = (at) => {
+      chosen = at;
+      [...list.children].forEach((each, index) => each.setAttribute("aria-selected", String(index === at)));
+      if (at < 0) field.removeAttribute("aria-activedescendant");
+      else {
+        field.setAttribute("aria-activedescendant", list.children[at].id);
+        list.children[at].scrollIntoView({ block: "nearest" });
+      }
+    };
+    const show = (open) => {
+      list.hidden = !open;
+      field.setAttribute("aria-expanded", String(open));
+      if (!open) choose(-1);
+    };
+    const hide = () => {
+      clearTimeout(timer);
+      asked++;
+      show(false);
+    };
+    const ask = async () => {
+      const mine = ++asked;
+      const html = await piece(`${list.dataset.suggest}?q=${encodeURIComponent(field.value.trim())}`);
+      if (html === null || mine !== asked || document.activeElement !== field) return;
+      list.innerHTML = html;
+      const count = list.children.length;
+      told.textContent = count ? `${count} suggestion${count === 1 ? "" : "s"}` : "";
+      choose(-1);
+      show(count > 0);
+    };
+    for (const [name, value] of Object.entries({
+      role: "combobox", "aria-expanded": "false", "aria-controls": list.id, "aria-autocomplete": "list",
+    })) field.setAttribute(name, value);
+    field.addEventListener("input", () => {
+      clearTimeout(timer);
+      if (field.value.trim().length < FEWEST) hide();
+      else timer = setTimeout(() => ask().catch(hide), PAUSE_MS);
+    });
+    field.addEventListener("keydown", (event) => {
+      if (list.hidden || event.isComposing) return;
+      const count = list.children.length;
+      if (event.key === "ArrowDown") choose(chosen + 1 < count ? chosen + 1 : -1);
+      else if (event.key === "ArrowUp") choose(chosen < 0 ? count - 1 : chosen - 1);
+      else if (event.key === "Enter" && chosen >= 0) location.assign(list.children[chosen].dataset.href);
+      else if (event.key === "Escape") hide();
+      else return;
+      event.preventDefault();
+    });
+    field.addEventListener("blur", hide);
+    list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+    list.addEventListener("click", (event) => {
+      const option = event.target.closest("[role=option]");
+      if (option) location.assign(option.dataset.href);
+    });
+  }
+
   // input[data-into]: the text of a chosen file goes into a field.
   for (const input of document.querySelectorAll("input[data-into]")) {
     input.addEventListener("change", async () => {

@@ -19,6 +19,15 @@ MOST = 10
 MAX_CHARS = 200
 """Characters of the text that are heeded."""
 
+SUGGESTED = 8
+"""Most suggestions while somebody types."""
+
+OF_A_KIND = 3
+"""Most suggestions of a kind."""
+
+INDEXED_DIGITS = 7
+"""Digits from which on messages are found by the blocks of their numbers alone."""
+
 FEWEST_DIGITS = 3
 """Digits from which on a number is looked for."""
 
@@ -75,9 +84,8 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
     found.pages = [page for page in MENU if (dev or not page.dev) and request.may(page.scope) and page.matches(text)]
     named = [(page.name, page.path) for page in found.pages]
     if request.may(Scope.READ_ACCOUNTS):
-        names = [name for name in await request.account_names() if wanted in name.casefold()]
-        named += [(name, f"/accounts/{name}") for name in names]
-        found.accounts = sorted(names, key=lambda name: (not name.casefold().startswith(wanted), name))[:MOST]
+        found.accounts = await request.desk.store.account_names.containing(text, MOST)
+        named += [(name, f"/accounts/{name}") for name in found.accounts]
     if request.may(Scope.READ_CONNECTORS):
         names = [each for each in sorted((await request.desk.connector_names()).values()) if wanted in each.casefold()]
         named += [(name, f"/connectors/{name}") for name in names]
@@ -97,4 +105,48 @@ async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -
         pass
 
 
-PAGES = (PageRoute("GET", PATH, Scope.READ_MESSAGES, find),)
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A place that a text may mean."""
+
+    text: str
+    """The name, number or id."""
+    kind: str
+    """What it is, for example `Account`."""
+    path: str
+    query: dict[str, str] = field(default_factory=dict)
+
+
+async def suggest(request: PageRequest) -> PageResponse:
+    """The piece with the suggestions for the text so far. Each look-up has a limit, and is by an index or by names."""
+    text = request.query.get("q", "").strip()[:MAX_CHARS]
+    found = await _suggestions(request, text) if text else []
+    return request.page("find_suggest.html", suggestions=found[:SUGGESTED])
+
+
+async def _suggestions(request: PageRequest, text: str) -> list[Suggestion]:
+    names = Findings()
+    await _find_names(request, names, text)
+    found = [Suggestion(name, "Account", f"/accounts/{name}") for name in names.accounts[:OF_A_KIND]]
+    found += [Suggestion(name, "Connector", f"/connectors/{name}") for name in names.connectors[:OF_A_KIND]]
+    found += [Suggestion(page.name, "Page", page.path) for page in names.pages[:OF_A_KIND]]
+    id_ = ids.parse(text)
+    if id_ is not None:
+        await _find_id(request, names, *id_)
+        kinds = {"messages": "Message", "inbound": "Message from a phone"}
+        return [Suggestion(ids.to_hex(*id_), kinds[path.split("/")[1]], path) for path in names.exact] + found
+    digits = number_of(text)
+    if not (digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15):
+        return found
+    numbers = [digits]
+    if len(digits) >= INDEXED_DIGITS:
+        page = await messages.find(request.desk, digits, Search(limit=OF_A_KIND))
+        numbers = sorted({hit.message.destination for hit in page.hits if hit.message.destination} | {digits})
+    to = [Suggestion(number, "Messages to it", "/messages", {"q": number}) for number in numbers[:OF_A_KIND]]
+    return [*to, Suggestion(digits, "Messages from it", "/inbound", {"q": digits}), *found]
+
+
+PAGES = (
+    PageRoute("GET", PATH, Scope.READ_MESSAGES, find),
+    PageRoute("GET", f"{PATH}/suggest", Scope.READ_MESSAGES, suggest),
+)

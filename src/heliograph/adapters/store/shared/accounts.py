@@ -38,6 +38,15 @@ LATER = 2_000_000
 """Entries that may follow an entry while its balance is computed."""
 
 
+class StoredAccountNames(Operations):
+    """`app.ports.AccountNames`."""
+
+    @lookup
+    def containing(self, text: str, limit: int) -> Steps[list[str]]:
+        rows = yield Q.account_names_with(text=text.lower(), limit=limit)
+        return [name for (name,) in rows]
+
+
 class StoredAccounts(Operations):
     @write
     def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Steps[Account]:

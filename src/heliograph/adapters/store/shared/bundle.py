@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any, Self, TypeVar
 
-from heliograph.adapters.store.shared.accounts import StoredAccounts
+from heliograph.adapters.store.shared.accounts import StoredAccountNames, StoredAccounts
 from heliograph.adapters.store.shared.backlog import StoredBacklog
 from heliograph.adapters.store.shared.binds import StoredBinds
 from heliograph.adapters.store.shared.customers import StoredCustomers
@@ -73,6 +73,7 @@ class Bundle:
     """The base of a store."""
 
     accounts: ports.Accounts
+    account_names: ports.AccountNames
     network: ports.Network
     table_changes: ports.TableChanges
     large_tables: ports.LargeTables
@@ -124,6 +125,7 @@ class Bundle:
 
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
+        self.account_names = StoredAccountNames(runner)
         self.network = StoredNetwork(runner)
         self.table_changes = StoredTableChanges(runner)
         self.large_tables = StoredLargeTables(runner)

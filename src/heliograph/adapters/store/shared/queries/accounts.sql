@@ -20,6 +20,12 @@ ORDER BY name = :system_id DESC LIMIT 1;
 -- accounts: Every account with its balance, by name.
 SELECT {account}, balance FROM account ORDER BY name {bytewise};
 
+-- account_names_with: Names that contain a text: the name itself first, then names that begin with it.
+SELECT name FROM account WHERE replace(lower(name), :text, '') <> lower(name)
+ORDER BY CASE WHEN lower(name) = :text THEN 0 WHEN substr(lower(name), 1, length(:text)) = :text THEN 1 ELSE 2 END,
+    name {bytewise}
+LIMIT :limit;
+
 -- accounts_without_credit: Accounts that are not suspended and cannot pay for another message.
 SELECT name FROM account WHERE balance + credit_limit <= 0 AND NOT suspended ORDER BY name {bytewise} LIMIT :limit;
 
