@@ -1,6 +1,6 @@
 """The admin API: what its operations do, who may, and what is refused."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -251,11 +251,11 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     decision = (await house.ask(poor, "GET", "/decision", query=query)).json
     amounts = [decision["price"], *(each[name] for each in decision["candidates"] for name in ("cost", "margin"))]
     assert (decision["connector"], set(amounts)) == ("operator", {None})
-    for asker, price in ((token, "0.07"), (poor, None)):
+    for asker, amount in ((token, "0.07"), (poor, None)):
         (row,) = [
             each for each in (await house.ask(asker, "GET", "/coverage")).json["destinations"] if each["prefix"] == "49"
         ]
-        assert (row["price"], row["cost"], row["best_cost"], row["margin"]) == (price, None, None, None)
+        assert (row["price"], row["cost"], row["best_cost"], row["margin"]) == (amount, None, None, None)
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
     assert (await house.ask(token, "GET", "/prices")).json == {
         "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0", "since": None}],
@@ -564,7 +564,7 @@ async def test_callbacks_of_low_balances_have_no_message(house: AdminHouse, toke
     assert (changed.status, changed.json["low_balance"]) == (200, "1000")
     for amount in ("-1", "1", "-1"):
         await house.ask(token, "POST", "/accounts/acme/top-ups", {"amount": amount})
-    seen, cursor = [], ""
+    seen, cursor = [], cast("str | None", "")
     while cursor is not None:  # pages go on behind keys below 0
         page = (await house.ask(token, "GET", "/callbacks", query=f"limit=1&cursor={cursor}")).json
         seen += [(each["message"], each["account"], each["url"]) for each in page["callbacks"]]
