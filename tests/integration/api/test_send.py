@@ -181,6 +181,7 @@ BAD_REQUESTS: list[tuple[dict[str, Any], str, str]] = [
     (but(dlr_url="http://[::1]/"), "03", "dlr-url"),
     (but(reference=""), "03", "reference"),
     (but(reference="r" * 65), "03", "reference"),
+    (but(reference="smpp:order-17"), "03", "reference"),
     (but(reference="a\tb"), "03", "reference"),
     (but(reference=True), "03", "reference"),
     (but(reference=["r"]), "03", "reference"),

@@ -630,6 +630,16 @@ async def test_what_was_lost_is_found_by_another_run_until_it_is_too_old(rig: Ri
     assert await rig.gateway.balance() == "997"
 
 
+async def test_a_reference_that_looks_like_a_name_ends_no_bind(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound())
+    (((account, _), used),) = rig.rows.references.items()
+    rig.rows.references |= {(account, name): used for name in ("smpp:order-17", "smpp:a:b", "smpp::1")}
+    rig.services.resubmissions = Resubmissions(rig.gateway.store.binds, rig.gateway.clock)
+    assert (await (await rig.bound()).ask(submission())).status == 0
+    assert await rig.gateway.balance() == "999"
+
+
 async def test_a_submission_that_would_be_refused_by_now_gets_its_first_answer(rig: Rig) -> None:
     await rig.change(dedupe_s=60)
     await lose_an_answer(rig, await rig.bound())

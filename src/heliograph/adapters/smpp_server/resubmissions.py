@@ -15,6 +15,7 @@ Names of an earlier run and of other nodes are read from the store at each bind,
 
 import asyncio
 import fcntl
+import re
 import socket
 import termios
 from collections.abc import Mapping
@@ -33,6 +34,8 @@ SETTLED_MS: Final = 10_000
 """Age of a name, in ms, from which it counts as lost without a bind anew: answers of other nodes arrive before."""
 
 _DIGEST_OCTETS: Final = 16
+
+_NAME = re.compile(rf"{SUBMISSION_PREFIX}[0-9a-f]{{{2 * _DIGEST_OCTETS}}}:[0-9]{{1,9}}").fullmatch
 
 _TCP_INFO: Final = getattr(socket, "TCP_INFO", 11)
 _TCP_CLOSE: Final = 7
@@ -119,6 +122,8 @@ class Resubmissions:
             return  # the next reading is due in a minute
         now = self._clock.now()
         for name, key in found:
+            if _NAME(name) is None:
+                continue  # not a name of ours: an error here would end the answers of all customers
             digest, number = _parsed(name)
             copies = self._copies(account, digest)
             age_ms = now - ids.time_of(key)

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
+from heliograph.app.ports.accounts import SUBMISSION_PREFIX
 from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.sending.callback_url import CallbackUrls, ForbiddenHost, ForbiddenPort, any_port
 from heliograph.app.sending.directory import AccountView, Directory
@@ -423,4 +424,6 @@ def _reference(reference: str | None) -> str | None:
         raise invalid("reference", problem)
     if not reference.isprintable():
         raise invalid("reference", "The reference has a character that cannot be printed; leave it out.")
+    if reference.startswith(SUBMISSION_PREFIX):
+        raise invalid("reference", f"The reference begins with {SUBMISSION_PREFIX}, as those of the SMPP server do.")
     return reference
