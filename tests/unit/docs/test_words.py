@@ -10,7 +10,7 @@ NOUNS = (
 )
 IN_PYTHON = re.compile(rf"\{{([^{{}}]+)\}} (?:{NOUNS})\b")
 IN_TEMPLATES = re.compile(rf"\|\s*(?:count|credits|rate)\s*\}}\}}(?:</\w+>)? (?:{NOUNS})\b")
-CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*(?::,)?")
+CONSTANT = re.compile(r"(?:[a-z]+\.)?[A-Z][A-Z0-9_]*(?::,)?")
 """A limit of ours, which is more than one."""
 NEVER_ONE = {"len(fitting)", "len(sheet.rows):,"}
 """The other branch of a choice, and what is more than such a limit."""

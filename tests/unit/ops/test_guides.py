@@ -62,11 +62,17 @@ def test_its_commands_and_their_options_exist(page: Path) -> None:
                 assert option in known | {"--json", "--help"}, piece
 
 
+def variables_of_samples() -> set[str]:
+    programs = [path.read_text(encoding="utf-8") for path in (DOCS / "samples").iterdir()]
+    return set(re.findall(r"\bHELIOGRAPH_[A-Z_]+", " ".join(programs)))
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_its_settings_exist(page: Path) -> None:
     entries = config.entries()
     keys = {entry.key for entry in entries}
     variables = {entry.variable for entry in entries} | {f"HELIOGRAPH_{name}" for name in config.OTHER_VARIABLES}
+    variables |= variables_of_samples()
     text = page.read_text(encoding="utf-8")
     events = lines_of_the_log()
     for section in config.sections():
