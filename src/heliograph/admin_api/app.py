@@ -15,10 +15,22 @@ from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import BASE, SECRET, document
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.admin_api.operations import operations
-from heliograph.admin_api.request import AdminServices, decode, unknown_name
+from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, TooManyExports, decode, unknown_name
+from heliograph.app.resources.description import WrittenFile
+from heliograph.app.resources.desk import Actor
 from heliograph.domain import error
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import BodyTooLarge, ClientGone, Headers, Receive, Scope, Send, read_body, respond
+from heliograph.http.asgi import (
+    BodyTooLarge,
+    ClientGone,
+    Headers,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    respond,
+    respond_in_pieces,
+)
 
 if TYPE_CHECKING:
     from heliograph.reference.page import Page
@@ -64,22 +76,40 @@ class AdminApi:
             own = [(b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
             await respond(scope, send, 200, [*page.headers, *own], body)
             return
+        answer: bytes | WrittenFile
         try:
-            status, body = await self._answer(scope, receive)
+            status, answer = await self._answer(scope, receive)
         except ClientGone:
             return
         except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer
             fault = self._fault(problem, scope)
-            status, body = fault.entry.http, _encode(fault.body())
+            status, answer = fault.entry.http, _encode(fault.body())
             if isinstance(problem, NotAllowed):
                 headers.append((b"allow", ", ".join(problem.allowed).encode()))
             elif fault.entry is error.UNAUTHENTICATED:
                 headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
             elif fault.retry_after is not None:
                 headers.append((b"retry-after", b"%d" % fault.retry_after))
-        await respond_json(scope, send, status, body, headers)
+        if isinstance(answer, WrittenFile):
+            await self._write(scope, receive, send, status, answer)
+        else:
+            await respond_json(scope, send, status, answer, headers)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    async def _write(self, scope: Scope, receive: Receive, send: Send, status: int, file: WrittenFile) -> None:
+        """Sends a file while it is written."""
+        headers = [
+            (b"content-type", file.media_type.encode()),
+            (b"content-disposition", f'attachment; filename="{file.name}"'.encode()),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        try:
+            await respond_in_pieces(scope, receive, send, status, headers, file.pieces)
+        finally:
+            self._services.exports.release()
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes | WrittenFile]:
+        """Answers with a file count as an export until they are sent."""
         path = scope["path"].rstrip("/")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path == DOCUMENT_PATH:
@@ -102,7 +132,26 @@ class AdminApi:
             body = await _read(receive, operation, operation.reads, given)
             if operation.named_by and b"idempotency-key" in given:
                 body = _named(body, operation.named_by, given[b"idempotency-key"])
+        if operation.media_types:
+            return operation.status, await self._begin(actor, operation, values, query)
         return operation.status, _encode(await self._dispatcher.run(actor, operation, values, query, body))
+
+    async def _begin(
+        self, actor: Actor, operation: AdminOperation, values: Mapping[str, str], query: Mapping[str, str]
+    ) -> WrittenFile:
+        """Begins a file. Raises Fault if too many are being written."""
+        exports = self._services.exports
+        try:
+            exports.take()
+        except TooManyExports:
+            problem = f"At most {exports.most} exports may be written at a time; try again later."
+            raise Fault(error.UNAVAILABLE, problem, None, RETRY_AFTER_S) from None
+        try:
+            file: WrittenFile = await self._dispatcher.run(actor, operation, values, query, None)
+        except BaseException:
+            exports.release()
+            raise
+        return file
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
         try:

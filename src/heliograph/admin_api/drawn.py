@@ -49,8 +49,10 @@ def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
 
 
 def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
-    async def run(desk: Desk, path: Mapping[str, str], query: Mapping[str, str], body: Struct | None) -> dict[str, Any]:
+    async def run(desk: Desk, path: Mapping[str, str], query: Mapping[str, str], body: Struct | None) -> Any:
         given = _given(resource, operation, path, query, body)
+        if operation.answers is Answer.FILE:
+            return await operation.run(desk, **given)
         if operation.page:
             given |= _page(operation, query)
         if operation.order:
@@ -100,6 +102,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         things=resource.plural,
         subject=f"{resource.summary}.",
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
+        media_types=operation.media_types,
         named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
 
@@ -238,7 +241,7 @@ def shown(resource: Resource, operation: Operation, result: Any, limit: int = 0)
     if isinstance(operation.answers, tuple):
         return _row(operation.answers, result)
     match operation.answers:
-        case Answer.DONE:
+        case Answer.DONE | Answer.FILE:
             return {"done": True}
         case Answer.ITEM:
             return _row(resource.fields, result)
@@ -283,10 +286,12 @@ def _example(field: Field) -> str:
     return field.example or "1"
 
 
-def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct]:
+def _answer(resource: Resource, operation: Operation, item: type[Struct]) -> type[Struct] | None:
     if isinstance(operation.answers, tuple):
         return _answers(operation.answer_name, operation.answers, operation.summary)
     match operation.answers:
+        case Answer.FILE:
+            return None
         case Answer.DONE:
             return shapes.DoneShape
         case Answer.ITEM:

@@ -48,7 +48,7 @@ the audit log. Errors are those of the customers' API."""
 
 
 def document(operations: Sequence[AdminOperation]) -> dict[str, Any]:
-    kinds = {operation.answers for operation in operations} | {shapes.ProblemShape}
+    kinds = {operation.answers for operation in operations if operation.answers is not None} | {shapes.ProblemShape}
     kinds |= {operation.reads for operation in operations if operation.reads is not None}
     _, components = msgspec.json.schema_components(sorted(kinds, key=_schema_name), ref_template=_REF)
     schemas = msgspec.json.decode(_SUFFIXED.sub(rb"\1", msgspec.json.encode(components)))
@@ -108,10 +108,7 @@ def _operation(operation: AdminOperation, schemas: dict[str, Any]) -> dict[str, 
         "tags": [operation.group],
         "security": [{"token": [operation.scope.value]}],
         "responses": {
-            str(operation.status): {
-                "description": (operation.answers.__doc__ or "The answer.").strip().splitlines()[0],
-                "content": _content(operation.answers, schemas, whole=True),
-            },
+            str(operation.status): _success(operation, schemas),
             **_faults(operation),
         },
     }
@@ -126,6 +123,16 @@ def _operation(operation: AdminOperation, schemas: dict[str, Any]) -> dict[str, 
         }
     found["x-codeSamples"] = [{"lang": "Shell", "label": "curl", "source": _command(operation, found)}]
     return found
+
+
+def _success(operation: AdminOperation, schemas: dict[str, Any]) -> dict[str, Any]:
+    if operation.answers is None:
+        content = {media: {"schema": {"type": "string"}} for media in operation.media_types}
+        return {"description": f"{operation.summary}.", "content": content}
+    return {
+        "description": (operation.answers.__doc__ or "The answer.").strip().splitlines()[0],
+        "content": _content(operation.answers, schemas, whole=True),
+    }
 
 
 def _command(operation: AdminOperation, documented: dict[str, Any]) -> str:

@@ -31,9 +31,10 @@ class AdminOperation:
     """Below ROOT; `{name}` stands for one segment."""
     scope: Scope
     summary: str
-    run: Callable[[Desk, Mapping[str, str], Mapping[str, str], Struct | None], Awaitable[dict[str, Any]]]
-    """Takes a desk, the values of the path and of the query, and the body."""
-    answers: type[Struct]
+    run: Callable[[Desk, Mapping[str, str], Mapping[str, str], Struct | None], Awaitable[Any]]
+    """Takes a desk, the values of the path and of the query, and the body. Returns a JSON object or a `WrittenFile`."""
+    answers: type[Struct] | None
+    """The JSON object; None for a file."""
     reads: type[Struct] | None = None
     query: tuple[QueryParameter, ...] = ()
     faults: tuple[Entry, ...] = ()
@@ -52,6 +53,8 @@ class AdminOperation:
     """A sentence on them."""
     id: str = ""
     """The `operationId` of the OpenAPI document."""
+    media_types: tuple[str, ...] = ()
+    """The formats of a file."""
     named_by: str = ""
     """The field that names a request, so that a repetition changes nothing. `Idempotency-Key` sets it too."""
 

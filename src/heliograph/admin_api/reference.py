@@ -80,7 +80,10 @@ def _section(operation: AdminOperation) -> str:
     if operation.reads is not None:
         bare = ", or no body" if operation.may_be_bare else ""
         lines.append("\nReads " + _fields(operation.reads) + bare + ".\n")
-    lines.append(f"\nAnswers {operation.status} with " + _fields(operation.answers) + ".\n")
+    answer = " or ".join(f"`{each}`" for each in operation.media_types)
+    if operation.answers is not None:
+        answer = _fields(operation.answers)
+    lines.append(f"\nAnswers {operation.status} with {answer}.\n")
     return "".join(lines)
 
 

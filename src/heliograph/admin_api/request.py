@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
@@ -26,6 +26,32 @@ _KEY = re.compile(r"[0-9]{1,18}").fullmatch
 _CURSOR = re.compile(r"([0-9]{1,18})-(-?[0-9]{1,19})").fullmatch
 
 
+RETRY_AFTER_S = 10
+"""Value of `Retry-After` while no further export may begin."""
+
+
+class TooManyExports(Exception):
+    """As many files are being written as the setting `console.exports` allows."""
+
+
+class Exports:
+    """Counts the files that are being written. Each of them reads the store while it is sent."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.running = 0
+
+    def take(self) -> None:
+        """Counts a file that begins. Raises TooManyExports without counting it."""
+        if self.running >= self.most:
+            raise TooManyExports
+        self.running += 1
+
+    def release(self) -> None:
+        """Counts a file that ended, sent completely or not."""
+        self.running -= 1
+
+
 @dataclass(slots=True)
 class AdminServices:
     """The services of the admin API and the console."""
@@ -33,6 +59,7 @@ class AdminServices:
     sign_in: "SignIn"
     desk: Desk
     journal: "Journal"
+    exports: Exports = field(default_factory=lambda: Exports(4))
 
 
 def decode(body: bytes, kind: type[Body]) -> Body:

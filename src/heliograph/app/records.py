@@ -260,8 +260,8 @@ class Search:
     """Country of the destination, as in ISO 3166-1 with two letters; case does not matter."""
     network: str = ""
     """MCCMNC of the destination's network on acceptance, such as `26201`."""
-    accepted_order: bool = False
-    """Demands the order in which messages were accepted."""
+    accepted_order: bool | None = None
+    """True demands the order in which messages were accepted, and False excludes it where there is a choice."""
 
     @property
     def by_acceptance(self) -> bool:
@@ -270,7 +270,7 @@ class Search:
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
         rare = len(self.number) >= TELLING_DIGITS or self.status in RARE_STATUSES
-        return self.accepted_order or self.account is None or rare or bool(self.error)
+        return bool(self.accepted_order) or self.account is None or rare or bool(self.error)
 
 
 RARE_STATUSES = (MessageStatus.UNDELIVERED, MessageStatus.FAILED, MessageStatus.HELD)
@@ -311,6 +311,8 @@ class SearchPage:
     hits: list[Hit]
     more: tuple[int, int] | None = None
     reached: int | None = None
+    accepted_order: bool = False
+    """Whether the store chose the order in which messages were accepted. The next page must have the same order."""
 
 
 @dataclass(slots=True)

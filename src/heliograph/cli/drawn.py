@@ -133,6 +133,16 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
     )
 
 
+def parameters_of(operation: Operation) -> list[click.Parameter]:
+    """Returns the options of the fields that an operation reads, for a command that is not drawn."""
+    return [_parameter(each, operation) for each in operation.reads]
+
+
+def values_of(operation: Operation, texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the JSON values of these options. Raises Invalid."""
+    return {each.name: value for each in operation.reads if (value := _value(each, texts[each.name])) is not None}
+
+
 def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
     """Returns the JSON values of KEY=VALUE arguments. Raises Invalid."""
     known = {each.name: each for each in operation.reads}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from heliograph import admin_api, console
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.checks import CertificateEndpoint, HostCheck, OwnNames
-from heliograph.admin_api.request import AdminServices
+from heliograph.admin_api.request import AdminServices, Exports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
@@ -106,6 +106,7 @@ class AdminApps:
                 pause=asyncio.sleep,
             ),
             journal=parts.journal,
+            exports=Exports(parts.settings.console.exports),
         )
         self._pulse = RecentActivity(lambda: counts(parts.counters), ("accepted", "submitted", "delivered", "failed"))
         self._console: Console | None = None
@@ -146,7 +147,6 @@ class AdminApps:
         parts = self._parts
         self._console = Console(
             ConsoleServices(
-                most_exports=self._parts.settings.console.exports,
                 admin=self._services,
                 factors=ManageFactors(parts.store, parts.secrets, parts.clock, parts.tickets, WebauthnPasskeys()),
                 directory=parts.directory,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from heliograph.admin_api.request import RETRY_AFTER_S, TooManyExports
 from heliograph.app.admin.sign_in import SecondStep, same
 from heliograph.app.ports import Unavailable
 from heliograph.app.resources.desk import Actor, NoSuch
 from heliograph.console import PATH
-from heliograph.console.files import RETRY_AFTER_S, Exports, TooManyExports
 from heliograph.console.pages import PAGES
 from heliograph.console.render import ASSETS, Renderer
 from heliograph.console.request import (
@@ -150,7 +150,7 @@ class Console:
         self._services = services
         self._sessions = services.admin.sign_in
         self._renderer = renderer
-        self._exports = Exports(services.most_exports)
+        self._exports = services.admin.exports
         self._lists = ListRuns(
             services.directory,
             services.sending,
@@ -379,7 +379,7 @@ class Console:
             response = self._plain(
                 503,
                 "Too many exports",
-                f"At most {counted(self._exports.most, 'CSV file')} may be written at a time (setting "
+                f"At most {counted(self._exports.most, 'export')} may be written at a time (setting "
                 "console.exports). Try again in a moment.",
                 raw,
             )

@@ -1,15 +1,16 @@
-"""CSV files of messages, written while they are sent: the newest message first."""
+"""CSV files of inbound messages and of both directions, written while they are sent: the newest message first."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from heliograph.app.facts import CallbackEnd
-from heliograph.app.records import Hit, InboundQuery, InboundRecord, Search
+from heliograph.app.records import InboundQuery, InboundRecord, Search
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.inbound import search as find_inbound
+from heliograph.app.resources.message_export import COLUMNS, cells_of, exported_row
 from heliograph.app.resources.message_list import MessageLine, message_list
-from heliograph.app.resources.messages import find
+from heliograph.app.resources.messages import row
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.display import counted
@@ -17,16 +18,11 @@ from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers.country import country_of
 
-RETRY_AFTER_S = 10
 MOST_ROWS = 100_000
 ROWS_AT_ONCE = 1_000
 MOST_STEPS = 500
 """The most searches for a file. It ends there, so that a rare match does not read the whole store."""
 
-COLUMNS: Final = (
-    "id", "time", "account", "from", "to", "country", "state", "delivery", "error", "connector", "segments", "price",
-    "reference",
-)  # fmt: skip
 TRAFFIC_COLUMNS: Final = ("direction", *COLUMNS, "keyword")
 INBOUND_COLUMNS: Final = ("id", "time", "account", "from", "to", "keyword", "connector", "text", "callback")
 
@@ -34,40 +30,6 @@ CUT = "There may be more: this file ends after {}, and a search after some time.
 
 Fetch = Callable[[int, Any], Awaitable[tuple[list[bytes], Any]]]
 """Returns up to about so many lines after a cursor (None for the first), and the cursor of the next lines or None."""
-
-
-class TooManyExports(Exception):
-    """As many files are being written as the setting `console.exports` allows."""
-
-
-class Exports:
-    """Counts the files that are being written. Each of them reads the store while it is sent."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.running = 0
-
-    def take(self) -> None:
-        """Counts a file that begins. Raises TooManyExports without counting it."""
-        if self.running >= self.most:
-            raise TooManyExports
-        self.running += 1
-
-    def release(self) -> None:
-        """Counts a file that ended, sent completely or not."""
-        self.running -= 1
-
-
-async def message_file(desk: Desk, text: str, search: Search, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
-    """Yields the messages that a search finds. The last line says so if there may be more."""
-    accounts, connectors = await desk.account_names(), await desk.known_connectors()
-
-    async def fetch(limit: int, cursor: tuple[int, int] | None) -> tuple[list[bytes], tuple[int, int] | None]:
-        page = await find(desk, text, replace(search, limit=limit, before=cursor))
-        return [csv_line(*_sent(hit, accounts, connectors)) for hit in page.hits], page.more
-
-    async for piece in file_of(COLUMNS, fetch, most):
-        yield piece
 
 
 async def traffic_file(
@@ -116,30 +78,9 @@ async def file_of(columns: tuple[str, ...], fetch: Fetch, most: int) -> AsyncGen
     yield csv_line(CUT.format(counted(most, "row")))
 
 
-def _sent(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> tuple[str, ...]:
-    """Returns the values of COLUMNS."""
-    message = hit.message
-    failed = hit.delivery is not None and hit.status.value in ("undelivered", "failed")
-    return (
-        ids.to_hex(message.key, message.tail),
-        format_utc(message.time),
-        accounts.get(message.account, str(message.account)),
-        message.sender,
-        message.destination,
-        country_of(message.destination),
-        hit.status.value,
-        hit.delivery.name if hit.delivery is not None else "",
-        hit.err if failed else "",
-        connectors.get(message.connector, f"#{message.connector}"),
-        str(message.segments),
-        format_credits(message.price),
-        message.reference or "",
-    )
-
-
 def _either(line: MessageLine, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:
     if line.sent is not None:
-        id_, _, *columns = _sent(line.sent, accounts, connectors)
+        id_, _, *columns = cells_of(exported_row(row(line.sent, accounts, connectors)))
         return csv_line("to phone", id_, format_utc(line.at), *columns, "")
     assert line.received is not None
     message = line.received.message

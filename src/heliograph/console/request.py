@@ -96,8 +96,6 @@ class ConsoleServices:
     secrets: Secrets
     pulse: RecentActivity
     status_name: Callable[[int], str]
-    most_exports: int = 4
-    """Files that are written at once."""
     simulated: SimulatorControl | None = None
 
 
@@ -147,9 +145,13 @@ class FormProblem:
 
 
 def csv_file(name: str, body: bytes | AsyncGenerator[bytes]) -> PageResponse:
+    """Returns a CSV file of that name to download; see `written_file`."""
+    return written_file(name, body, "text/csv; charset=utf-8")
+
+
+def written_file(name: str, body: bytes | AsyncGenerator[bytes], kind: str) -> PageResponse:
     """Returns a file of that name to download; one that comes in pieces is written while it is sent."""
     headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode())]
-    kind = "text/csv; charset=utf-8"
     if isinstance(body, bytes):
         return PageResponse(200, body, headers, kind)
     return PageResponse(200, headers=headers, kind=kind, pieces=body)

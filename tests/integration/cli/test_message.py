@@ -1,13 +1,18 @@
 """`heliograph message`: looking after messages from a terminal."""
 
 import asyncio
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.facts import Message
+from heliograph.app.resources.description import Resource
+from heliograph.app.resources.message_export import COLUMNS
+from heliograph.cli.command import Invocation
 from heliograph.composition.commands import STORE_FILE
 from heliograph.domain.message import ids
 from tests.integration.cli.test_commands import Run, answer
@@ -38,6 +43,31 @@ def messages(run: Run, tmp_path: Path) -> list[Message]:
 
 def id_of(message: Message) -> str:
     return ids.to_hex(message.key, message.tail)
+
+
+def test_messages_are_exported_page_by_page(
+    run: Run, messages: list[Message], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def ask(invocation: Invocation, resource: Resource, operation: str, given: dict[str, object]) -> Any:
+        asked.append(given["cursor"])
+        return real(invocation, resource, operation, {**given, "limit": 1})
+
+    real = Invocation.ask
+    monkeypatch.setattr(Invocation, "ask", ask)
+    sent, waits = (id_of(message) for message in messages)
+    heading, *rows = run("message", "export", "--account", "acme").output.splitlines()
+    assert heading == ",".join(COLUMNS)
+    assert [row.split(",")[0] for row in rows] == [waits, sent]
+    assert len(asked) == 2
+    file = tmp_path / "found.jsonl"
+    written = run("message", "export", "--country", "DE", "--format", "jsonl", "--output", str(file))
+    assert (written.exit_code, written.output) == (0, "")
+    (line,) = file.read_text().splitlines()
+    values = json.loads(line)
+    assert (values["id"], values["reference"], values["price"], values["error"]) == (sent, "order-1", "1", None)
+    assert "no connector op1" in run("message", "export", "--connector", "op1").stderr
 
 
 def test_messages_are_found(run: Run, messages: list[Message]) -> None:

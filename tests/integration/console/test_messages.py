@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import json
 import re
 from collections.abc import AsyncGenerator
 from html import unescape
@@ -12,8 +13,9 @@ import pytest
 
 from heliograph.app.facts import Facts, MessageEnd
 from heliograph.app.records import Search
+from heliograph.app.resources import messages as found_messages
+from heliograph.app.resources.message_export import COLUMNS, ExportFormat
 from heliograph.console import files
-from heliograph.console.files import COLUMNS, message_file
 from heliograph.console.pages import messages
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.message.receipt import Delivery
@@ -95,14 +97,28 @@ async def test_the_file_has_what_the_page_finds_and_no_formula(house: AdminHouse
     assert (await house.entries())[-1].details == shown
 
 
-async def test_a_file_that_is_cut_says_so(house: AdminHouse) -> None:
-    for _ in range(5):
-        await sent(house)
-    for most, rows, cut in ((4, 4, True), (5, 5, False), (9, 5, False)):
-        pieces = message_file(house.admin.desk, "", Search(), most)
-        text = b"".join([piece async for piece in pieces]).decode()
-        assert text.count("acme") == rows
-        assert ("There may be more" in text) is cut
+async def test_a_file_has_no_limit_and_a_page_in_memory(house: AdminHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_messages, "ROWS_AT_ONCE", 2)
+    wanted = [await sent(house) for _ in range(7)][::-1]
+    pieces = [piece async for piece in found_messages.message_file(house.admin.desk, "", Search(), ExportFormat.JSONL)]
+    assert [piece.count(b"\n") for piece in pieces] == [0, 2, 2, 2, 1]
+    assert [json.loads(line)["id"] for line in b"".join(pieces).splitlines()] == wanted
+
+
+async def test_the_file_comes_as_json_lines(house: AdminHouse, ada: Browser) -> None:
+    bad = await failed(house, to="447700900123")
+    answered = await ada.get("/messages.jsonl", "error=011&direction=both")
+    assert answered.header("content-type") == "application/x-ndjson"
+    assert answered.header("content-disposition") == 'attachment; filename="messages.jsonl"'
+    (line,) = answered.text.splitlines()
+    values = json.loads(line)
+    assert list(values) == list(COLUMNS)
+    assert (values["id"], values["country"], values["error"], values["segments"]) == (bad, "GB", "011", 1)
+    assert (values["price"], values["reference"], values["delivery"]) == ("1", None, "UNDELIV")
+    assert (
+        '<a class="button small" href="/console/messages.jsonl?error=011"'
+        in (await ada.get("/messages", "error=011")).text
+    )
 
 
 async def test_a_head_of_the_file_has_no_body(house: AdminHouse, ada: Browser) -> None:
@@ -242,7 +258,7 @@ async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, mo
         begun.release()
         await go_on.wait()
 
-    monkeypatch.setattr(messages, "message_file", slow_file)
+    monkeypatch.setattr(found_messages, "message_file", slow_file)
     running = [asyncio.create_task(ada.get("/messages.csv")) for _ in range(4)]
     async with asyncio.timeout(PATIENCE_S):
         for _ in running:
@@ -250,7 +266,7 @@ async def test_few_files_are_written_at_once(house: AdminHouse, ada: Browser, mo
     for path in ("/messages.csv", "/inbound.csv", "/accounts/acme/ledger.csv"):
         refused = await ada.get(path)
         assert (refused.status, refused.header("retry-after")) == (503, "10")
-        assert "At most 4 CSV files may be written at a time" in text_of(refused)
+        assert "At most 4 exports may be written at a time" in text_of(refused)
     assert (await ada.get("/messages.csv", "account=nobody")).status == 503
     assert (await ada.get("/messages.csv", "direction=both")).status == 503
     go_on.set()

@@ -23,6 +23,8 @@ def test_every_body_has_a_valid_example() -> None:
         if "requestBody" in operation:
             bodies["request"] = operation["requestBody"]["content"]
         for part, body in bodies.items():
+            if "application/json" not in body:
+                continue  # a file
             content = body["application/json"]
             examples = [each["value"] for each in content["examples"].values()] if "examples" in content else None
             for number, example in enumerate(examples or [content["example"]]):

@@ -12,7 +12,7 @@ admin API checks it and calls `Operation.run`.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -61,6 +61,18 @@ class Answer(Enum):
     """A thing."""
     DONE = auto()
     """Only `{"done": true}`."""
+    FILE = auto()
+    """A file, written while it is sent. `run` returns a `WrittenFile`. It has no command: commands read pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that an operation answers with."""
+
+    name: str
+    """For example `messages.csv`."""
+    media_type: str
+    pieces: AsyncGenerator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,8 @@ class Operation:
     console keeps the form."""
     is_command: bool = True
     """True if a command is drawn from it."""
+    media_types: tuple[str, ...] = ()
+    """The formats of a file."""
     label: str = ""
     """The label of the console's button; empty if the console has no button."""
     confirm: str = ""

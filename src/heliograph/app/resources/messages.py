@@ -1,12 +1,12 @@
 """Messages of any account: find, explain, reschedule and cancel them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Account
 from heliograph.app.records import Hit, MessageRecord, Scope, Search, SearchPage
-from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes
+from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes, WrittenFile
 from heliograph.app.resources.desk import Desk, Invalid, account_id, connector_id, needed
 from heliograph.app.resources.explain import BlockedReasons, explain
 from heliograph.app.resources.fields import (
@@ -22,6 +22,7 @@ from heliograph.app.resources.fields import (
     Whole,
 )
 from heliograph.app.resources.history import Event, history
+from heliograph.app.resources.message_export import ExportFormat, exported_row
 from heliograph.app.resources.routes import DECISION, decide, decision_row
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView
@@ -34,12 +35,15 @@ from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import Delivery, ending_of
 from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.numbers.country import country_of
-from heliograph.domain.numbers.phone import number_in
+from heliograph.domain.numbers.phone import mask_search, number_in
 
 HITS: Final = 1_000
 """The most messages with the same batch id, or with the same reference, in an answer."""
 
-PAGE: Final = 100
+PAGE: Final = 1_000
+
+ROWS_AT_ONCE: Final = 1_000
+"""Rows of an export in memory."""
 
 
 @dataclass(slots=True)
@@ -178,24 +182,80 @@ async def search(
     **others: Any,
 ) -> Page:
     """Returns messages, newest first. `others` are attributes of a `Search` by name."""
+    wanted = await _wanted(desk, text, number, reference, account, status, connector, held, **others)
+    wanted.before, wanted.limit = after, limit
+    found = await _page(desk, text, reference, wanted)
+    accounts, connectors = await desk.account_names(), await desk.known_connectors()
+    cursor = None if found.more is None else f"{found.more[0]}-{found.more[1]}"
+    return Page([row(hit, accounts, connectors) for hit in found.hits], cursor, {"reached": found.reached})
+
+
+async def _wanted(
+    desk: Desk,
+    text: str,
+    number: str,
+    reference: str,
+    account: str | None,
+    status: MessageStatus | None,
+    connector: str | None,
+    held: bool,
+    **others: Any,
+) -> Search:
+    """Returns the search for some filters. Raises Invalid and NoSuch."""
     if held and status not in (None, MessageStatus.HELD):
         raise Invalid("held", f"a held message has the status {MessageStatus.HELD}; leave out status")
-    wanted = Search(number=number, status=MessageStatus.HELD if held else status, before=after, limit=limit, **others)
+    wanted = Search(number=number, status=MessageStatus.HELD if held else status, **others)
     if account:
         wanted.account = await account_id(desk.store, account)
     if connector:
         wanted.connector = await connector_id(desk.store, connector)
     if text and (number or reference):
         raise Invalid("text", "it already means an id, a number or a reference; leave out number and reference")
+    return wanted
+
+
+async def _page(desk: Desk, text: str, reference: str, search: Search) -> SearchPage:
     if text:
-        found = await find(desk, text, wanted)
-    elif reference:
-        found = SearchPage(await referenced(desk, reference, wanted, limit))
-    else:
-        found = await desk.store.messages.search(wanted)
+        return await find(desk, text, search)
+    if reference:
+        return SearchPage(await referenced(desk, reference, search, search.limit))
+    return await desk.store.messages.search(search)
+
+
+async def export(
+    desk: Desk,
+    format: ExportFormat,  # noqa: A002 - the field's name
+    text: str,
+    reference: str,
+    **filters: Any,
+) -> WrittenFile:
+    """Returns all messages that fit, newest first, as a file."""
+    wanted = await _wanted(desk, text=text, reference=reference, **filters)
+    asked = {"format": format, "text": text, "reference": reference, **filters}
+    details = {each.name: each.text(each.show(asked[each.name])) for each in _EXPORT_READS if asked[each.name]}
+    details |= {name: mask_search(details[name]) for name in ("text", "number", "sender") if name in details}
+    await desk.note("message.export", "messages", details)
+    return WrittenFile(f"messages.{format}", format.media_type, message_file(desk, text, wanted, format, reference))
+
+
+async def message_file(
+    desk: Desk, text: str, search: Search, kind: ExportFormat, reference: str = ""
+) -> AsyncGenerator[bytes]:
+    """Yields the heading, and then the lines of a page of the messages found at a time, without a limit.
+
+    A page is a short read of the store with a cursor. Nothing is open between two pages, so a slow client delays
+    nobody. A page may have no line, because a search for few messages reads many rows.
+    """
     accounts, connectors = await desk.account_names(), await desk.known_connectors()
-    cursor = None if found.more is None else f"{found.more[0]}-{found.more[1]}"
-    return Page([row(hit, accounts, connectors) for hit in found.hits], cursor, {"reached": found.reached})
+    yield kind.heading
+    page = replace(search, limit=ROWS_AT_ONCE)
+    while True:
+        found = await _page(desk, text, reference, page)
+        yield b"".join(kind.line(exported_row(row(hit, accounts, connectors))) for hit in found.hits)
+        if found.more is None:
+            return
+        # new messages may make a sender rare or frequent, and the order would change with that
+        page = replace(page, before=found.more, accepted_order=found.accepted_order)
 
 
 async def show(desk: Desk, id: str) -> dict[str, Any]:
@@ -293,6 +353,27 @@ _HISTORY = Field("history", Rows(_EVENT, "HistoryEvent"), "Its events, oldest fi
 EXPORTED = (*_FIELDS, *_TEXTS, _HISTORY)
 """Fields of a message in the export of a phone's data, as `full_row` returns them."""
 
+_FILTERS = (
+    Field("text", Text(), "An id, a reference, or a number or its first digits.", ""),
+    Field("account", Reference("account"), "Only messages of this account.", None),
+    Field("status", Choice(MessageStatus), "Only messages with this status.", None),
+    Field("connector", Reference("connector"), "Only messages of this connector.", None),
+    Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
+    Field("sender", Text(), "Only messages with this sender ID, ignoring case.", "", example="ACME"),
+    Field("country", Text(), "Only messages to this country, for example DE.", ""),
+    Field("network", Text(), "Only messages to this network (MCCMNC), for example 26201.", ""),
+    Field("held", Flag(), "Only held messages, as with the status `held`.", False),
+    Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its first digits.", ""),
+    Field("reference", Text(), "The reference of a request.", "", example="order-17"),
+    Field("start", Moment(), "Only messages from this time on, ISO 8601 with Z or an offset.", None),
+    Field("end", Moment(), "Only messages up to this time.", None),
+)
+
+_EXPORT_READS = (
+    Field("format", Choice(ExportFormat), "CSV, or a JSON object in each line.", ExportFormat.CSV),
+    *_FILTERS,
+)
+
 MESSAGES = Resource(
     name="message",
     plural="messages",
@@ -309,21 +390,7 @@ MESSAGES = Resource(
             "GET /messages",
             search,
             "Messages by id, number or reference, newest first",
-            reads=(
-                Field("text", Text(), "An id, a reference, or a number or its first digits.", ""),
-                Field("account", Reference("account"), "Only messages of this account.", None),
-                Field("status", Choice(MessageStatus), "Only messages with this status.", None),
-                Field("connector", Reference("connector"), "Only messages of this connector.", None),
-                Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
-                Field("sender", Text(), "Only messages with this sender ID, ignoring case.", "", example="ACME"),
-                Field("country", Text(), "Only messages to this country, for example DE.", ""),
-                Field("network", Text(), "Only messages to this network (MCCMNC), for example 26201.", ""),
-                Field("held", Flag(), "Only held messages, as with the status `held`.", False),
-                Field("number", Text(_number, "[0-9]{0,15}"), "The destination or its first digits.", ""),
-                Field("reference", Text(), "The reference of a request.", "", example="order-17"),
-                Field("start", Moment(), "Only messages from this time on, ISO 8601 with Z or an offset.", None),
-                Field("end", Moment(), "Only messages up to this time.", None),
-            ),
+            reads=_FILTERS,
             answers=Answer.EACH,
             beside=(
                 Field(
@@ -350,6 +417,17 @@ MESSAGES = Resource(
                 "message find --sender ACME --country DE",
                 "message find --held                        # held by the guard, an administrator or a suspension",
             ),
+        ),
+        Operation(
+            "export",
+            "GET /messages/export",
+            export,
+            "All messages that fit, newest first, as a file without a limit",
+            reads=_EXPORT_READS,
+            answers=Answer.FILE,
+            media_types=tuple(each.media_type.partition(";")[0] for each in ExportFormat),
+            is_command=False,
+            id="export_messages",
         ),
         Operation(
             "show",

@@ -1,10 +1,12 @@
-"""`heliograph message`: finds, shows, reschedules and cancels messages of any account."""
+"""`heliograph message`: finds, exports, shows, reschedules and cancels messages of any account."""
+
+from typing import IO, Any
 
 import click
 
 from heliograph.app.resources.messages import MESSAGES
-from heliograph.cli.command import Invocation, print_fields, print_line, print_table
-from heliograph.cli.drawn import group_of
+from heliograph.cli.command import Command, Invocation, examples, print_fields, print_line, print_table
+from heliograph.cli.drawn import group_of, parameters_of, values_of
 
 message = group_of(MESSAGES)
 
@@ -31,3 +33,47 @@ def show(invocation: Invocation, message_id: str) -> None:
         print_line("\nA new message to this number:\n  " + "\n  ".join(found["now"]["reasons"]))
 
     invocation.show(found, people)
+
+
+def _export(file: IO[bytes], kind: str, **texts: Any) -> None:
+    """Writes the messages that fit, newest first, without a limit. Texts are left out. An export that was broken off
+    has all messages down to its last line: go on with --end."""
+    from heliograph.app.resources.message_export import ExportFormat, exported
+
+    invocation = click.get_current_context().ensure_object(Invocation)
+    found = ExportFormat(kind)
+    with invocation.explained():
+        asked = values_of(_FIND, texts)
+    file.write(found.heading)
+    cursor: str | None = ""
+    while cursor is not None:
+        page = invocation.ask(MESSAGES, "find", {**asked, "limit": _FIND.page, "cursor": cursor or None})
+        file.write(b"".join(found.line(exported(each)) for each in page["messages"]))
+        file.flush()
+        cursor = page["cursor"]
+
+
+_FIND = MESSAGES.operation("find")
+
+message.add_command(
+    Command(
+        "export",
+        params=[
+            *parameters_of(_FIND),
+            click.Option(
+                ["--format", "kind"], type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True,
+                help="CSV, or a JSON object in each line.",
+            ),
+            click.Option(
+                ["--output", "file"], type=click.File("wb", lazy=False), default="-", metavar="FILE",
+                help="The file to write; - is standard output.",
+            ),
+        ],
+        callback=_export,
+        help=_export.__doc__,
+        epilog=examples(
+            "heliograph message export --account acme --start 2027-01-01T00:00:00Z --output january.csv",
+            "heliograph message export --status undelivered --format jsonl | jq .error",
+        ),
+    )
+)  # fmt: skip

@@ -10,17 +10,18 @@ from heliograph.app.resources import messages
 from heliograph.app.resources.callbacks import replay_message
 from heliograph.app.resources.desk import account_id, connector_id
 from heliograph.app.resources.history import condense
+from heliograph.app.resources.message_export import ExportFormat
 from heliograph.app.resources.message_list import message_list
-from heliograph.console.files import MOST_ROWS, message_file, traffic_file
+from heliograph.console.files import MOST_ROWS, traffic_file
 from heliograph.console.request import (
     FormProblem,
     Mistake,
     PageRequest,
     PageResponse,
     PageRoute,
-    csv_file,
     minute_of,
     problem_of,
+    written_file,
 )
 from heliograph.domain.calendar import format_local
 from heliograph.domain.display import counted
@@ -116,17 +117,26 @@ async def _found(request: PageRequest) -> dict[str, Any]:
 
 
 async def download(request: PageRequest) -> PageResponse:
+    return await _download(request, ExportFormat.CSV)
+
+
+async def download_lines(request: PageRequest) -> PageResponse:
+    """Returns the messages found, of one direction, as JSON lines."""
+    return await _download(request, ExportFormat.JSONL)
+
+
+async def _download(request: PageRequest, kind: ExportFormat) -> PageResponse:
     wanted = await _search(request)
     text = request.query.get("q", "")
-    if request.query.get("direction") == BOTH_WAYS:
+    if request.query.get("direction") == BOTH_WAYS and kind is ExportFormat.CSV:
         name = "messages-both-directions.csv"
         pieces = traffic_file(request.desk, text, wanted, received=not _only_sent(request))
     else:
-        name, pieces = "messages.csv", message_file(request.desk, text, wanted)
+        name, pieces = f"messages.{kind}", messages.message_file(request.desk, text, wanted, kind)
     asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.desk.note("message.export", "messages", asked)
-    return csv_file(name, pieces)
+    return written_file(name, pieces, kind.media_type)
 
 
 def _only_sent(request: PageRequest) -> bool:
@@ -251,6 +261,7 @@ PAGES = (
     PageRoute("GET", "/messages", Scope.READ_MESSAGES, search),
     PageRoute("GET", "/messages-live", Scope.READ_MESSAGES, live),
     PageRoute("GET", "/messages.csv", Scope.READ_MESSAGES, download, exports=True),
+    PageRoute("GET", "/messages.jsonl", Scope.READ_MESSAGES, download_lines, exports=True),
     PageRoute("POST", "/messages/cancel", Scope.WRITE_MESSAGES, cancel_several),
     PageRoute("GET", "/messages/{id}", Scope.READ_MESSAGES, show),
     PageRoute("POST", "/messages/{id}/cancel", Scope.WRITE_MESSAGES, cancel, again=show),

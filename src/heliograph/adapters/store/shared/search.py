@@ -48,13 +48,13 @@ class StoredMessages(Operations):
         found = SearchPage([])
         if ending_of(search.error) is None:
             return found
-        if (yield from _is_rare(search)):
-            search = replace(search, accepted_order=True)
+        if search.accepted_order is None:
+            search = replace(search, accepted_order=(yield from _is_rare(search)))
         for rows, start, end, key in _rows(search, indexed):
             found = yield from _page(search, found.hits, rows, {"start": start, "end": end, "key": key})
             if found.more is not None:
                 break
-        return found
+        return replace(found, accepted_order=bool(search.accepted_order))
 
     @browse
     def earnings(self, after: int, end: int, limit: int) -> Steps[list[Earning]]:
