@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import for_each
+
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
@@ -53,7 +55,7 @@ def test_what_is_asked_for_is_needed() -> None:
     assert [name for name in TO_RUN if name not in UNSEEN and MODULES.get(name, name) not in needed] == []
 
 
-@pytest.mark.parametrize("name", sorted({*TO_RUN, *named(EXTRAS["dev"])}))
+@for_each("name", sorted({*TO_RUN, *named(EXTRAS["dev"])}))
 def test_the_page_names_it(name: str) -> None:
     assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", PAGE)
 

@@ -9,6 +9,7 @@ import pytest
 from heliograph import config
 from heliograph.cli.main import heliograph
 from heliograph.cli.reference import pages
+from tests.support.cases import for_each
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = pages()
@@ -36,9 +37,7 @@ def commands(command: click.Command, path: str) -> list[tuple[str, click.Command
     return found
 
 
-@pytest.mark.parametrize(
-    ("path", "command"), commands(heliograph, "heliograph"), ids=lambda each: each if isinstance(each, str) else ""
-)
+@for_each(("path", "command"), commands(heliograph, "heliograph"))
 def test_every_command_and_option_is_on_its_page(path: str, command: click.Command) -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     assert f"# {path}\n" in page

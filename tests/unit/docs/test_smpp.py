@@ -6,8 +6,6 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from heliograph.adapters.smpp.kind import SETTINGS
 from heliograph.adapters.smpp.options import OPTION_FIELDS, OPTIONS, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
@@ -15,6 +13,7 @@ from heliograph.app.ports import Deferred, Refused
 from heliograph.app.resources.connectors import parse_option
 from heliograph.smpp.constants import CommandStatus
 from tests.fuzz.targets import TARGETS
+from tests.support.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "smpp.md").read_text(encoding="utf-8")
@@ -32,7 +31,7 @@ def first_cells(text: str) -> Iterable[str]:
     return (line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| "))
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@for_each("name", OPTIONS)
 def test_every_option_is_on_the_page_with_its_default(name: str) -> None:
     [line] = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
     shown = line.split("|")[2].strip().strip("`")
@@ -53,7 +52,7 @@ def test_every_field_is_on_the_page() -> None:
     assert named == set(SETTINGS)
 
 
-@pytest.mark.parametrize("status", CommandStatus)
+@for_each("status", CommandStatus)
 def test_the_table_of_outcomes_is_that_of_the_code(status: CommandStatus) -> None:
     lines = [line for line in section("Answers to submit_sm").splitlines() if line.startswith(f"| {status.name} |")]
     outcome = outcome_of(status, "1", {})
@@ -70,7 +69,7 @@ def test_the_table_of_outcomes_is_that_of_the_code(status: CommandStatus) -> Non
         assert told == "accepted"
 
 
-@pytest.mark.parametrize(("path", "name"), TESTS, ids=lambda each: Path(each).name)
+@for_each(("path", "name"), TESTS)
 def test_what_shows_it_is_there(path: str, name: str) -> None:
     code = (ROOT / path).read_text(encoding="utf-8")
     assert re.search(rf"^ *(async )?def {name}\(", code, re.MULTILINE)

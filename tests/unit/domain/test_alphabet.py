@@ -1,6 +1,7 @@
 import pytest
 
 from heliograph.domain.text.alphabet import decode, encode, is_plain
+from tests.support.cases import for_each
 
 # 3GPP TS 23.038, 6.2.1: the code points that are not those of ASCII.
 DEFAULT = {
@@ -19,7 +20,7 @@ EXTENSION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("code", [code for code in range(128) if code != 0x1B])
+@for_each("code", [code for code in range(128) if code != 0x1B])
 def test_every_code_of_the_default_alphabet(code: int) -> None:
     char = DEFAULT.get(code, chr(code))
     assert encode(char) == bytes([code])

@@ -11,6 +11,7 @@ from heliograph.domain.message.receipt import (
     parse_state,
     worst,
 )
+from tests.support.cases import for_each
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_no_part_has_no_state() -> None:
         worst([])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "err"),
     [
         ("0", "000"),
@@ -74,7 +75,7 @@ def test_no_part_has_no_state() -> None:
         (" 7 ", "007"),
     ],
 )
-@pytest.mark.parametrize("state", Delivery)
+@for_each("state", Delivery)
 def test_the_operators_own_code_in_three_digits(text: str, err: str, state: Delivery) -> None:
     assert err_of(own_code(text), state) == err
 

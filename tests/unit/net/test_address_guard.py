@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heliograph.net.address_guard import AddressGuard, literal_address, plain_host
+from tests.support.cases import for_each
 
 REFUSED = {
     "loopback": [
@@ -118,12 +119,12 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason, texts in REFUSED.items() for text in texts])
+@for_each(("reason", "text"), [(reason, text) for reason, texts in REFUSED.items() for text in texts])
 def test_refused(reason: str, text: str) -> None:
     assert (AddressGuard().refusal(ip_address(text)) or "").startswith(reason)
 
 
-@pytest.mark.parametrize("text", FINE)
+@for_each("text", FINE)
 def test_fine(text: str) -> None:
     assert AddressGuard().refusal(ip_address(text)) is None
 
@@ -241,7 +242,7 @@ FINE_HOSTS = [
 ]
 
 
-@pytest.mark.parametrize("host", FORBIDDEN_HOSTS)
+@for_each("host", FORBIDDEN_HOSTS)
 def test_forbidden_host(host: str) -> None:
     assert AddressGuard().forbidden_host(host) is not None
 

@@ -15,6 +15,7 @@ from heliograph.simulator.behaviour import (
     parse_status,
 )
 from heliograph.smpp.constants import CommandStatus
+from tests.support.cases import for_each
 
 BY_NAME = {knob.name: knob for knob in KNOBS}
 
@@ -103,7 +104,7 @@ def test_defaults_survive_text() -> None:
             assert knob.read(str(knob.default)) == knob.default
 
 
-@pytest.mark.parametrize("status", list(CommandStatus))
+@for_each("status", list(CommandStatus))
 def test_every_status_is_read_by_name_and_number(status: CommandStatus) -> None:
     assert parse_status(status.name) == parse_status(status.name.lower()) == parse_status(str(int(status))) == status
 
@@ -112,8 +113,8 @@ def test_no_refusals() -> None:
     assert parse_refusals("") == ()
 
 
-@pytest.mark.parametrize("notation", list(Notation))
-@pytest.mark.parametrize("number", [1, 255, 1_795_157_938_305_303, 2**63])
+@for_each("notation", list(Notation))
+@for_each("number", [1, 255, 1_795_157_938_305_303, 2**63])
 def test_notations_read_what_they_write(notation: Notation, number: int) -> None:
     assert notation.read(notation.write(number)) == number
     assert notation.read("no id") is None

@@ -6,6 +6,7 @@ import pytest
 
 from heliograph.simulator.behaviour import KNOBS, Knob, ReceiptWording
 from heliograph.simulator.magic_numbers import SCENARIOS
+from tests.support.cases import for_each
 
 PAGE = (Path(__file__).parents[3] / "docs" / "simulator.md").read_text(encoding="utf-8")
 
@@ -17,7 +18,7 @@ def row_of(knob: Knob) -> str:
     return f"| `--{knob.name.replace('_', '-')}` | {default} | {takes} | {knob.what} |"
 
 
-@pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
+@for_each("knob", KNOBS)
 def test_every_knob_is_on_the_page(knob: Knob) -> None:
     section = PAGE.split(f"### {knob.group.capitalize()}\n")[1].split("\n#")[0]
     assert row_of(knob) in section.split("\n")

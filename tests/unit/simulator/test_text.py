@@ -8,11 +8,12 @@ from heliograph.domain.text import alphabet
 from heliograph.simulator.behaviour import Alphabet
 from heliograph.simulator.text import PartIndex, decode, split_header
 from heliograph.smpp import tlv
+from tests.support.cases import for_each
 
 SEPTETS = st.binary(max_size=160).map(lambda octets: bytes(octet & 0x7F for octet in octets))
 
 
-@pytest.mark.parametrize("code", [code for code in range(128) if code != alphabet.ESCAPE])
+@for_each("code", [code for code in range(128) if code != alphabet.ESCAPE])
 def test_both_tables_agree(code: int) -> None:
     assert decode(bytes((code,)), 0, Alphabet.GSM) == alphabet.decode(bytes((code,)))
     extended = bytes((alphabet.ESCAPE, code))

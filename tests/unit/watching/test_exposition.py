@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from heliograph.adapters.metrics.exposition import Sample, render
 from heliograph.app.observing.catalogue import METRICS, MetricKind
 from heliograph.app.observing.counters import Histogram
+from tests.support.cases import for_each
 from tests.support.peers import foreign_program
 from tests.support.timeouts import COMMAND_S
 
@@ -90,7 +91,7 @@ def test_what_the_catalogue_does_not_know_is_a_fault() -> None:
         render([Sample("heliograph_connector_rate", (), 1)])
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+@for_each("metric", METRICS.values())
 def test_names_keep_the_conventions(metric: object) -> None:
     from heliograph.app.observing.catalogue import Metric
 

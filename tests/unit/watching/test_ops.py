@@ -13,6 +13,7 @@ from heliograph.adapters.smpp.options import OPTIONS
 from heliograph.app.observing.catalogue import METRICS, Metric, MetricKind
 from heliograph.app.resources.account_settings import SETTING
 from heliograph.composition.connectors import KINDS
+from tests.support.cases import for_each
 from tests.unit.docs.test_log import events
 
 OPS = Path(__file__).parents[3] / "ops"
@@ -52,7 +53,7 @@ def metric_of(name: str) -> Metric:
     return metric
 
 
-@pytest.mark.parametrize(("where", "expression"), EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
+@for_each(("where", "expression"), EXPRESSIONS)
 def test_expressions_name_what_there_is(where: str, expression: str) -> None:
     used = NAME.findall(expression)
     assert used or expression.startswith("up{")

@@ -6,21 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from heliograph.smpp import codec, tlv
 from heliograph.smpp.constants import RESPONSE_BIT, Role, command_name
 from heliograph.smpp.error import PduError
 from heliograph.smpp.framer import Framer
 from heliograph.smpp.pdu import Address, DistributionList, FailedDestination, Pdu
 from heliograph.smpp.session import Session
+from tests.support.cases import for_each
 
 FOLDER = Path(__file__).parent
-ROWS = [
-    pytest.param(row, id=f"{path.stem}-{row['command']}-{row['sequence']}")
-    for path in sorted(FOLDER.glob("*.json"))
-    for row in json.loads(path.read_text("utf-8"))
-]
+ROWS = [row for path in sorted(FOLDER.glob("*.json")) for row in json.loads(path.read_text("utf-8"))]
 
 BODY_WITH_AN_ERROR = {
     "00000011800000090000000e0000000400",
@@ -53,7 +48,7 @@ def outcome(frame: bytes) -> Pdu | PduError:
         return error
 
 
-@pytest.mark.parametrize("row", ROWS)
+@for_each("row", ROWS)
 def test_decoder_finds_what_was_meant(row: dict[str, Any]) -> None:
     pdu = codec.decode(bytes.fromhex(row["hex"]))
 
@@ -66,7 +61,7 @@ def test_decoder_finds_what_was_meant(row: dict[str, Any]) -> None:
     assert tlv.described(pdu.tlvs) == {name: meant(value) for name, value in row.get("tlvs", {}).items()}
 
 
-@pytest.mark.parametrize("row", ROWS)
+@for_each("row", ROWS)
 def test_encoder_writes_the_same_octets(row: dict[str, Any]) -> None:
     frame = bytes.fromhex(row["hex"])
 
@@ -75,7 +70,7 @@ def test_encoder_writes_the_same_octets(row: dict[str, Any]) -> None:
     assert (again == frame) is (row["hex"] not in BODY_WITH_AN_ERROR)
 
 
-@pytest.mark.parametrize("row", ROWS)
+@for_each("row", ROWS)
 def test_framer_finds_it_in_single_octets_and_in_a_run(row: dict[str, Any]) -> None:
     frame = bytes.fromhex(row["hex"])
     framer = Framer()
@@ -87,7 +82,7 @@ def test_framer_finds_it_in_single_octets_and_in_a_run(row: dict[str, Any]) -> N
     assert framer.feed(frame[7:]) == [frame]
 
 
-@pytest.mark.parametrize("row", ROWS)
+@for_each("row", ROWS)
 def test_cut_short_at_every_length(row: dict[str, Any]) -> None:
     """With a command_length that says so: a request is an error or another PDU, a response is always read."""
     frame = bytes.fromhex(row["hex"])
@@ -104,8 +99,8 @@ def test_cut_short_at_every_length(row: dict[str, Any]) -> None:
             assert codec.encode(found) == cut
 
 
-@pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize("role", list(Role))
+@for_each("row", ROWS)
+@for_each("role", list(Role))
 def test_no_session_stumbles_over_it(row: dict[str, Any], role: Role) -> None:
     frame = bytes.fromhex(row["hex"])
     session = Session(role, 0.0)
