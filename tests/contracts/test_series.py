@@ -1,5 +1,7 @@
 """Series: counts by minute, hour and day."""
 
+from dataclasses import replace
+
 import pytest
 
 from heliograph.app.configuration import Account, TrafficHold
@@ -51,6 +53,37 @@ async def test_details_may_be_of_some_hours_of_each_day(store: Store) -> None:
     assert await found(5, 23) == [5, 29]
     assert await found(0, 5) == [0, 24]
     assert await found(23, 24) == [23, 47]
+
+
+async def test_sums_are_what_the_details_add_up_to(store: Store) -> None:
+    day = Grain.DAY.start(BEGUN)
+    made = [
+        at(day, cell(failures={"UNDELIV 011": 2}, to_operator={5: 1}, to_receipt={40: 2, 41: 1})),
+        at(day, cell(failures={"UNDELIV 011": 1, "EXPIRED": 1}, to_operator={5: 2, 7: 1}), account=2),
+        at(day + HOUR, cell(refusals={"credit": 3}, to_receipt={300: 200}), connector=0, country=""),
+        at(day + 2 * HOUR, cell(failures={"EXPIRED": 4}, to_operator={5: 1})),
+        at(day + 2 * HOUR, cell(accepted=9)),
+    ]
+    await store.series.add(made)
+    query = SeriesQuery(Grain.MINUTE, day, day + 3 * HOUR)
+    # the middle of the first bucket is the end of the first step
+    bounds = [day, day + WIDTH_MS[Grain.MINUTE] // 2, day + 2 * HOUR, day + 3 * HOUR]
+    sums, steps = await store.series.sums(query, bounds)
+    found = {key: (each.failures, each.refusals, each.to_operator, each.to_receipt) for key, each in sums}
+    assert found == {
+        CellKey(1, 1, "DE"): ({"UNDELIV 011": 2, "EXPIRED": 4}, {}, {5: 2}, {40: 2, 41: 1}),
+        CellKey(2, 1, "DE"): ({"UNDELIV 011": 1, "EXPIRED": 1}, {}, {5: 2, 7: 1}, {}),
+        CellKey(1, 0, ""): ({}, {"credit": 3}, {}, {300: 200}),
+    }
+    assert [(each.to_operator, each.to_receipt) for each in steps] == [
+        ({}, {}),
+        ({5: 3, 7: 1}, {40: 2, 41: 1, 300: 200}),
+        ({5: 1}, {}),
+    ]
+    assert not any(each.failures or each.refusals or any(each.counts) for each in steps)
+    only, _ = await store.series.sums(replace(query, account=2), bounds)
+    assert [key for key, _ in only] == [CellKey(2, 1, "DE")]
+    assert (await store.series.sums(replace(query, account=3), bounds))[0] == []
 
 
 async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:

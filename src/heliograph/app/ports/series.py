@@ -60,5 +60,11 @@ class Series(Protocol):
         """Returns codes, reasons and delays of each cell of the query, oldest first. Only buckets that begin from
         `since` on and before `until` (ms after midnight, UTC) are included."""
 
+    async def sums(self, query: SeriesQuery, bounds: Sequence[int]) -> tuple[list[tuple[CellKey, Cell]], list[Cell]]:
+        """Returns the sums of these details: by account, connector, country and network over the whole query, and for
+        each step of time. A step lies between two successive `bounds` (ms); it has the buckets whose middle it has. A
+        cell of a step has delays alone.
+        """
+
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         """Deletes up to `limit` cells of buckets that begin before `before`, oldest first; returns how many."""

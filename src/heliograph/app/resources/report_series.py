@@ -10,7 +10,7 @@ from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
 from heliograph.app.resources.report_periods import read_period
 from heliograph.app.resources.report_steps import DAY_MS, RangeCut, TimeRange, TimeSteps, cut
 from heliograph.domain import calendar
-from heliograph.domain.series import WIDTH_MS, Cell, CellKey, Grain
+from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.domain.sketch import Sketch, merge, quantile, take_away
 
 DEFAULT_RANGE: Final = "24h"
@@ -157,15 +157,12 @@ class ViewReports:
             for key, cell in await series.totals(query):
                 for group in groups(key, cell):
                     group.add(cell)
-            detailed: dict[CellKey, Cell] = {}
-            for each in await series.details(query):
-                detailed.setdefault(each.key, Cell()).add(each.cell)
-                delay = delays[parts.delays.place(each.start + WIDTH_MS[grain] // 2)][1]
-                merge(delay.to_operator, each.cell.to_operator)
-                merge(delay.to_receipt, each.cell.to_receipt)
-            for key, cell in detailed.items():
+            sums, steps = await series.sums(query, parts.delays.bounds)
+            for key, cell in sums:
                 for group in (*groups(key, cell), report.total):
                     group.add(cell)
+            for (_, delay), step in zip(delays, steps, strict=True):
+                delay.add(step)
             if grain is Grain.DAY:
                 await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
         report.delays = _up_to(delays, self._desk.now)
