@@ -72,6 +72,13 @@ def test_the_accounts_in_the_queue_are_found_by_jumps(db: sqlite3.Connection) ->
     assert "SCAN queue" not in text
 
 
+def test_waiting_messages_are_counted_from_the_queue_and_not_from_all_messages(db: sqlite3.Connection) -> None:
+    for name in ("backlog_groups", "backlog_rows"):
+        text = plan_of(db, name)
+        assert "SEARCH q USING INTEGER PRIMARY KEY (rowid>?" in text
+        assert "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)" in text
+
+
 @pytest.mark.parametrize("name", ["resumed_messages", "held_messages", "held_number", "let_go"])
 def test_held_rows_are_read_from_their_own_index(db: sqlite3.Connection, name: str) -> None:
     text = plan_of(db, name)

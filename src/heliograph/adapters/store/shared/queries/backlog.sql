@@ -1,13 +1,13 @@
 -- backlog_stretch: The last key of a stretch of the queue, and the number of its rows.
 SELECT max(key), count(*) FROM (SELECT key FROM queue WHERE key > :after ORDER BY key LIMIT :limit) AS stretch;
 
--- backlog_groups: Numbers of waiting messages in a stretch, by connector, account, first digits
--- and network.
+-- backlog_groups: Numbers of waiting messages in a stretch, by connector, account, first digits and network. With the
+-- plus, SQLite looks up the messages of the queue, and does not go through all messages with keys in the stretch.
 SELECT
     q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network, count(*), count(q.held),
     count(CASE WHEN q.held >= {OF_ADMINISTRATOR} AND q.held < {FIRST_RANGE} THEN 1 END),
     min(m.time), CAST(sum(m.price) AS bigint)
-FROM queue AS q JOIN message AS m ON m.key = q.key
+FROM queue AS q JOIN message AS m ON m.key = +q.key
 WHERE q.key > :after AND q.key <= :last AND m.time <= :until
 GROUP BY q.connector, q.account, substr(q.phone, 1, {HEAD}), m.network;
 
