@@ -55,10 +55,10 @@ _KEY = "(({start} + i * {step}) << 12)"
 
 _FILL = (
     "INSERT INTO message (key, tail, account, destination, sender, kind, content, segments, price, time, expires,"
-    " state, connector, wants_receipt, way, callback_url, reference, batch, extras)"
+    " state, connector, wants_receipt, way, callback_url, reference, batch, extras, network)"
     " {n} SELECT " + _KEY + ", {tail}, {account}, '491' || {number}, 'Bench', {kind}, {content}, 1, {price},"
     " {start} + i * {step}, {start} + i * {step} + {validity}, {state}, {connector}, TRUE, 1, 'http://127.0.0.1/receipt',"
-    " '', 0, '' FROM n",
+    " '', 0, '', '' FROM n",
     "INSERT INTO ledger (account, key, kind, amount, message, at)"
     " {n} SELECT {account}, " + _KEY + ", {charge}, -{price}, " + _KEY + ", {start} + i * {step} FROM n",
     "INSERT INTO sent (key, segment, connector, operator_id, status, at)"
