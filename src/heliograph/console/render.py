@@ -2,9 +2,12 @@
 
 import re
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from zoneinfo import available_timezones
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -12,10 +15,15 @@ from markupsafe import Markup, escape
 from heliograph import __version__
 from heliograph.app.resources.prices import format_since
 from heliograph.console.menu import GROUPS, MENU, OWN
-from heliograph.domain.calendar import parse_utc, zone_names
+from heliograph.domain.calendar import parse_utc
 from heliograph.domain.display import counted, duration
 from heliograph.domain.message import ids
 from heliograph.domain.money import amounts
+
+_REGIONS: Final = frozenset(
+    {"Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
+)
+"""The first part of the names of time zones that people choose from. Others, such as `US/Eastern`, are old names."""
 
 _CODE = re.compile(r"`([^`]*)`")
 _NAME = re.compile(r"(?<![\w<>])\*([A-Za-z][\w ]*)\*(?!\w)")
@@ -94,6 +102,17 @@ def prose(text: str) -> Markup:
 def sentence(text: str) -> Markup:
     """Returns a help text with a capital at its beginning, and code for each part in backticks."""
     return prose(text[:1].upper() + text[1:])
+
+
+@cache
+def zone_names() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Returns the names of time zones to choose from, by region: `("Europe", ("Europe/Amsterdam", ...))`."""
+
+    def region(name: str) -> str:
+        return name.partition("/")[0]
+
+    names = sorted(name for name in available_timezones() if "/" in name and region(name) in _REGIONS)
+    return ("UTC", ("UTC",)), *((each, tuple(of)) for each, of in groupby(names, region))
 
 
 def event_name(name: str) -> str:

@@ -4,9 +4,8 @@ import re
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
-from itertools import groupby
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 DAY_MS = 86_400_000
 
@@ -24,9 +23,6 @@ _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
 # Entries in the database of zones that are no zones: the machine's own zone, and the trees with leap seconds.
 _NO_ZONES = ("localtime", "posixrules", "posix/", "right/")
-_REGIONS: Final = frozenset(
-    {"Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"}
-)
 _QUARTER_S: Final = 900  # offsets from UTC are whole quarters of an hour nowadays
 _SIXTY: Final = [f"{number:02}" for number in range(60)]
 
@@ -46,19 +42,6 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # OSError: a directory of zones, such as `Europe`
         raise ValueError(problem) from None
-
-
-@lru_cache(maxsize=1)
-def zone_names() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Returns the names of zones to choose from, by region: `("Europe", ("Europe/Amsterdam", ...))`. Old names, such as
-    `US/Eastern`, are not among them.
-    """
-
-    def region(name: str) -> str:
-        return name.partition("/")[0]
-
-    names = sorted(name for name in available_timezones() if "/" in name and region(name) in _REGIONS)
-    return ("UTC", ("UTC",)), *((each, tuple(of)) for each, of in groupby(names, region))
 
 
 def day_of(at: int, zone: tzinfo) -> tuple[int, int]:

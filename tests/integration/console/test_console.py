@@ -954,3 +954,13 @@ async def test_an_accounts_settings_are_in_groups_and_its_plan_is_chosen(house: 
     assert 'name="daily_spend"' in groups[1][1]
     changed = await ada.follow(await ada.post("/accounts/acme/settings", {"plan": "cheap"}))
     assert '<option value="cheap" selected>' in changed.text
+
+
+async def test_a_time_zone_is_chosen_from_a_list_that_keeps_the_old_one(house: AdminHouse, ada: Browser) -> None:
+    page = (await ada.get("/accounts-new")).text
+    assert '<optgroup label="Europe">' in page
+    assert "<option>Europe/Berlin</option>" in page
+    assert "<option selected>UTC</option>" in page
+    assert "US/Eastern" not in page
+    await house.gateway.change_account(timezone="US/Eastern")
+    assert "<option selected>US/Eastern</option>" in (await ada.get("/accounts/acme")).text
