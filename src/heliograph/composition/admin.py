@@ -104,6 +104,7 @@ class AdminApps:
                 probe=lambda connector: ADAPTERS[connector.kind].probe(connector, parts.settings),
                 ported=lambda: parts.directory.ported,
                 pause=asyncio.sleep,
+                in_thread=asyncio.to_thread,
             ),
             journal=parts.journal,
             exports=Exports(parts.settings.console.exports),

@@ -1,5 +1,7 @@
 """Costs of connectors, and what a plan covers."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -7,8 +9,9 @@ import pytest
 from heliograph.app.configuration import Connector, Cost, MobileNetwork, Price, Route, Tables
 from heliograph.app.resources import costs, routes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
-from heliograph.app.routing.coverage import coverage
+from heliograph.app.routing.coverage import Covered, coverage
 from tests.support.gateway import open_gateway
+from tests.support.timeouts import PATIENCE_S
 
 TABLES = Tables(
     1,
@@ -90,6 +93,24 @@ async def test_a_list_of_costs_says_what_falls_below_its_price() -> None:
     ], "49174 of gold was dearer before"
     assert await costs.put_all(desk, "operator", wanted) == tried
     assert (await costs.put_all(desk, "operator", wanted))["losses"] == [], "nothing new"
+
+
+async def test_coverage_does_not_block_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = await opened()
+    desk.in_thread = asyncio.to_thread
+    begun, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(*_: object) -> list[Covered]:
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(PATIENCE_S)
+        return []
+
+    monkeypatch.setattr(routes, "coverage", slow)
+    asked = asyncio.create_task(routes.find_coverage(desk))
+    await asyncio.wait_for(begun.wait(), PATIENCE_S)
+    go_on.set()
+    assert await asked == {"destinations": []}
 
 
 async def test_costs_hold_from_their_date_and_are_explained() -> None:

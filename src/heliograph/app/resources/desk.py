@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, Fault
@@ -124,6 +124,8 @@ class Desk:
     """Makes passwords, keys and ids."""
     hasher: "Hash | None" = None
     """Hashes a password in another thread; None: the hash blocks the event loop."""
+    in_thread: "Callable[[Callable[[], Any]], Awaitable[Any]] | None" = None
+    """Runs long work in another thread; None: the work blocks the event loop."""
     callback_urls: "CallbackUrls | None" = None
     """The address guard; None accepts every URL."""
     composer: "Callable[[], Composer] | None" = None

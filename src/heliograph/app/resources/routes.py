@@ -221,9 +221,14 @@ async def _obstacles(desk: Desk) -> Obstacles:
 async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
     """Returns the destinations of a plan with their connectors, prices and costs."""
     tables, quality, obstacles = await desk.store.network.tables(), await _quality(desk), await _obstacles(desk)
-    rows = coverage(tables, plan, desk.simulated, desk.now, quality, obstacles)
-    found = [{each.name: getattr(row, each.name) for each in COVERED} for row in rows]
-    return {"destinations": [_permitted(desk, each) for each in found]}
+    now = desk.now
+
+    def rows() -> list[dict[str, Any]]:
+        found = coverage(tables, plan, desk.simulated, now, quality, obstacles)
+        return [_permitted(desk, {each.name: getattr(row, each.name) for each in COVERED}) for row in found]
+
+    # 50,000 destinations take some seconds, in which the gateway would stand still.
+    return {"destinations": rows() if desk.in_thread is None else await desk.in_thread(rows)}
 
 
 def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
