@@ -37,6 +37,9 @@ ENTRIES = 2_000_000
 LATER = 2_000_000
 """Entries that may follow an entry while its balance is computed."""
 
+_NO_ACCOUNT = (0, *account_values(Account(0, "", "", b"")).values())
+"""The row of an account that nobody has."""
+
 
 class StoredAccountNames(Operations):
     """`app.ports.AccountNames`."""
@@ -90,12 +93,10 @@ class StoredAccounts(Operations):
     def find(self, name: str, *, to_bind: bool = False) -> Steps[tuple[Account, list[ApiKey]] | None]:
         wanted = Q.account_by_system_id(system_id=name) if to_bind else Q.account_by_name(name=name)
         found = yield from first(wanted)
-        if found is None:
-            yield Q.keys(account=0)  # as for an account, so that the time does not tell which accounts exist
-            return None
-        account = account_of(found)
+        # The same steps without an account, so that the time does not tell which accounts exist.
+        account = account_of(_NO_ACCOUNT if found is None else found)
         keys = yield Q.keys(account=account.id)
-        return account, [ApiKey(*key) for key in keys]
+        return None if found is None else (account, [ApiKey(*key) for key in keys])
 
     @lookup
     def by_id(self, account: int) -> Steps[Account | None]:
