@@ -748,6 +748,24 @@ async def test_scheduled_messages_are_cancelled_by_their_addresses(rig: Rig, mon
     assert (await client.ask(by_addresses)).status == CommandStatus.ESME_RCANCELFAIL
 
 
+async def test_searches_of_an_account_wait_for_one_another(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most = 0, 0
+
+    async def scheduled(*_: object) -> list[tuple[int, int]]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return []
+
+    monkeypatch.setattr(rig.services.store, "scheduled", scheduled)
+    client = await rig.bound()
+    numbers = [client.begin(p.CancelSm(source_addr="Helio", destination_addr="491701234567")) for _ in range(5)]
+    await client.until(lambda: all(number in client.answers for number in numbers))
+    assert most == 1
+
+
 async def test_messages_of_others_are_unknown(rig: Rig) -> None:
     await rig.gateway.change_account("other", smpp=TERMS)
     name = (await (await rig.bound()).submit()).message_id

@@ -168,7 +168,8 @@ class RequestAnswers:
                 found = await self._id_of(pdu.message_id)
                 cancelled = found is not None and await self._cancelled(*found)
             else:
-                cancelled = await self._cancelled_by_addresses(pdu)
+                async with self._services.searches[self._who.view.account.id]:
+                    cancelled = await self._cancelled_by_addresses(pdu)
         except Unavailable:
             self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
         else:

@@ -1,6 +1,7 @@
 """The parts of the application behind the SMPP server, and its settings."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -51,6 +52,8 @@ class Services:
     delay: Delay = field(default_factory=Delay)
     busy_until: dict[int, float] = field(default_factory=dict)
     """By account, until when it is not read for the work that it has caused (`rest_of`)."""
+    searches: defaultdict[int, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """By account, its search for scheduled messages: a second waits, since each reads all of them."""
     departed: set[int] = field(default_factory=set)
     """Ids of binds that have ended and may still have a row, since the store was not available. Reports keep rows of
     this node alive: without another try they would count against their account until the next start."""
