@@ -7,6 +7,7 @@ from heliograph.api import answer, decode, fields, operations
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
 from heliograph.api.door import json_handlers
+from heliograph.api.export import message_file
 from heliograph.api.messages import V1
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
@@ -30,6 +31,8 @@ class AccountDoor:
         self._suppressions = services.suppression_list
         self._listening = services.listening
         self._feedback = services.feedback
+        self._browse = services.browse
+        self._clock = services.clock
         self._checks = checks
         self.handlers = json_handlers(
             self,
@@ -45,6 +48,7 @@ class AccountDoor:
                 "add_suppression": self._add_suppression,
                 "remove_suppression": self._remove_suppression,
                 "give_feedback": self._give_feedback,
+                "export_messages": self._export,
             },
         )
 
@@ -103,6 +107,22 @@ class AccountDoor:
         given = decode.one_field(decode.media_type(call.content_type, body), body, DELIVERED)
         await self._feedback.keep(call.who.view, call.target, given)
         return answer.of(Done("00"))
+
+    async def _export(self, call: Call, _: bytes) -> Reply:
+        query, view = decode.query(call.scope["query_string"]), call.who.view
+        kind = query.get("format") or "csv"
+        if kind not in fields.EXPORT_TYPES:
+            raise invalid("format", f"The format is {' or '.join(fields.EXPORT_TYPES)}.")
+        pages = await self._browse.export(view, query, self._clock.now())
+        pieces = message_file(pages, self._browse.deliveries, view.zone, as_csv=kind == "csv")
+        disposition = b'attachment; filename="messages.%b"' % kind.encode()
+        return Reply(
+            200,
+            b"",
+            ((b"content-disposition", disposition),),
+            fields.EXPORT_TYPES[kind].encode(),
+            pieces,
+        )
 
 
 async def _gone(receive: Receive) -> None:

@@ -150,12 +150,12 @@ def of_quote(accept: Accept, longest: Message, split: Split, asked: str | None) 
 
 def of_message(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Reply:
     """Answers with a record, including the message's end if `deliveries` are given."""
-    return of(_record(message, zone, deliveries))
+    return of(record_of(message, zone, deliveries))
 
 
 def of_page(messages: list[Message], zone: ZoneInfo, deliveries: Deliveries | None) -> Reply:
     """Answers with records as `of_message` does."""
-    return of(RecordList(len(messages), [_record(message, zone, deliveries) for message in messages]))
+    return of(RecordList(len(messages), [record_of(message, zone, deliveries) for message in messages]))
 
 
 def of_inbound(message: InboundMessage, zone: ZoneInfo) -> Reply:
@@ -202,7 +202,7 @@ def of_balance(micro: int) -> Reply:
     return of(Balance("00", format_credits(micro)))
 
 
-def _record(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Record:
+def record_of(message: Message, zone: ZoneInfo, deliveries: Deliveries | None) -> Record:
     return Record(
         ids.to_hex(message.key, message.tail), message.sender, message.destination,
         format_local(message.time, zone), format_credits(message.price), State(message.state).label, message.content,

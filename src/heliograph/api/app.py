@@ -21,7 +21,7 @@ from heliograph.app.ports import Journal, Unavailable
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import unavailable
 from heliograph.domain.error import INTERNAL, MALFORMED, TOO_EARLY, UNAVAILABLE, Fault
-from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond
+from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond, respond_in_pieces
 from heliograph.http.reply import Reply
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}").fullmatch
@@ -259,6 +259,10 @@ async def _respond(call: Call, reply: Reply, send: Send, work: float) -> None:
         (b"content-length", b"%d" % len(reply.body)),
         (b"x-request-id", call.request_id),
     ]
+    if reply.pieces is not None:
+        headers = [headers[0], headers[2], *reply.headers]
+        await respond_in_pieces(call.scope, call.receive, send, reply.status, headers, reply.pieces)
+        return
     if reply.headers:
         headers.extend(reply.headers)
     if call.waits_to_send:

@@ -416,6 +416,17 @@ AFTER_CURSOR = Parameter(
 )
 WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first notice; then the page is empty.")
 
+EXPORT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+"""Media types of the formats of an export."""
+
+EXPORT_FORMAT = Parameter(
+    "format",
+    lambda _: "`csv`: a table with a heading. `jsonl`: a record of the list in each line.",
+    {"type": "string", "enum": [*EXPORT_TYPES], "default": "csv"},
+    "csv",
+)
+
+EXPORT: tuple[Parameter, ...] = (EXPORT_FORMAT, START, END, PENDING, ORDER)
 NOTICES: tuple[Parameter, ...] = (AFTER_CURSOR, SUPPRESSIONS_LIMIT, WAIT_FOR_NOTICE)
 SUPPRESSIONS: tuple[Parameter, ...] = (AFTER_NUMBER, SUPPRESSIONS_LIMIT)
 PULL: tuple[Parameter, ...] = (AFTER, PULL_LIMIT, WAIT)

@@ -330,6 +330,12 @@ def _body(operation: CustomerOperation, terms: Terms) -> dict[str, Any]:
 
 
 def _success(operation: CustomerOperation, schemas: dict[str, Schema]) -> dict[str, Any]:
+    if operation.media_types:
+        return {
+            "description": "The file.",
+            "headers": {"X-Request-Id": _ref("headers", "X-Request-Id")},
+            "content": {each: {"schema": {"type": "string"}} for each in operation.media_types},
+        }
     names = [answer.__name__ for answer in operation.answers]
     headers = ["X-Request-Id", *(["Idempotency-Replayed"] if operation.replays else [])]
     refs = [_ref("schemas", name) for name in names]

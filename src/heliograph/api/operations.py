@@ -31,6 +31,7 @@ INBOUND = "/account/v1/inbound"
 NOTICES = "/account/v1/notices"
 SUPPRESSIONS = "/account/v1/suppressions"
 ONE_SUPPRESSION = "/account/v1/suppressions/{number}"
+EXPORT = "/account/v1/messages"
 FEEDBACK = "/account/v1/messages/{id}/feedback"
 
 _CREDENTIALS = (UNAUTHENTICATED, FORBIDDEN, TOO_EARLY)
@@ -56,6 +57,8 @@ class CustomerOperation(NamedTuple):
     query: tuple[Parameter, ...] = ()
     replays: bool = False
     """Whether a `reference` makes the operation safe to repeat. Its answer then shows whether it was repeated."""
+    media_types: tuple[str, ...] = ()
+    """The formats of a file that is answered, instead of JSON."""
     shown: tuple[tuple[str, ...], ...] = ()
     """The examples: the fields or parameters of each. An example without a list has all required fields."""
 
@@ -129,6 +132,14 @@ ACCOUNT: tuple[CustomerOperation, ...] = (
         "Messages from phones, in the order in which the account got them: no message appears later before a message "
         "that you have read. To continue, give the last `Id` as `after`. There is no interval between two requests.",
         (shapes.InboundPage,), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.PULL, shown=(("limit", "wait"),),
+    ),
+    CustomerOperation(
+        "export_messages", "GET", EXPORT, 1, "messages", "Export",
+        "All messages that `GET /api/v1/messages` lists for these parameters, with their final states, as a file "
+        "without a limit. It counts as a list query. If it ends without its end mark, it is incomplete.",
+        (), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.EXPORT,
+        media_types=tuple(each.partition(";")[0] for each in fields.EXPORT_TYPES.values()),
+        shown=(("start", "end"),),
     ),
     CustomerOperation(
         "get_inbound", "GET", f"{INBOUND}/{{id}}", 1, "inbound", "Get inbound", "A message from a phone by its id.",

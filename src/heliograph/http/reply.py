@@ -1,5 +1,6 @@
 """Whole replies, and the texts of the server's own answers, which the application chooses."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,8 @@ class Reply:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     """Headers in addition to content-type, content-length and x-request-id."""
     content_type: bytes = b"application/json"
+    pieces: AsyncGenerator[bytes] | None = None
+    """The body piece by piece, instead of `body`, without a content-length."""
 
 
 class Declined(Exception):

@@ -93,6 +93,9 @@ async def test_a_command_that_is_shown_works(gateway: Gateway, method: str, path
     assert (used, where) == (method, path)
     assert reply.status == 200, reply.body
     operation = API["paths"][path][method.lower()]
+    if operation["operationId"] == "export_messages":
+        assert reply.body.startswith(b"id,from,")
+        return
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     check = jsonschema_rs.validator_for({**API, **schema})
     answer = json.loads(reply.body)
@@ -301,8 +304,9 @@ async def test_the_page_has_all_that_the_document_has() -> None:
     page = Page(text)
     for path, methods in API["paths"].items():
         for operation in methods.values():
-            assert operation["operationId"] in page.ids
-            assert path in text
+            is_json = "application/json" in operation["responses"]["200"]["content"]
+            assert (operation["operationId"] in page.ids) is is_json  # a file is too large to try in a page
+            assert path in text or not is_json
     for entry in CATALOGUE:
         assert f"<code>{entry.code}</code>" in text
     for name, schema in API["components"]["schemas"].items():

@@ -1,11 +1,13 @@
 """Get, list, reschedule, cancel, batches, history, balance."""
 
+import json
 from typing import Any, NoReturn
 
 import pytest
 
 from heliograph.app.facts import Facts, MessageEnd, Submission
 from heliograph.app.ports import Unavailable
+from heliograph.app.sending import browse
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
 from tests.support.gateway import START, Gateway, set_price
@@ -345,3 +347,49 @@ async def test_the_balance(gateway: Gateway, version: str) -> None:
 async def test_a_balance_below_zero(gateway: Gateway) -> None:
     await gateway.store.accounts.add_credit(1, -1_000_500_000, "", START)
     assert await gateway.balance() == "-0.5"
+
+
+# --- export
+
+
+async def exported(gateway: Gateway, query: str, auth: str = "acme") -> list[str]:
+    gateway.clock.forward(10)
+    reply = await gateway.call("GET", "/account/v1/messages", query=f"format=jsonl&{query}", auth=auth, stays=True)
+    assert reply.status == 200, reply.body
+    return [json.loads(line)["MessageId"] for line in reply.body.splitlines()]
+
+
+async def test_an_export_has_what_the_list_has_beyond_its_limit(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "EXPORT_PAGE", 2)
+    sent = []
+    for seconds in (0, 0, 0, 0, 0, 1, 2, 0, 0, 1):  # more than a page in a second, and seconds apart
+        gateway.clock.forward(seconds)
+        sent.append(await send(gateway))
+    later = await send(gateway, time="2027-02-01 10:00:00")
+    assert await exported(gateway, "") == sent
+    assert await exported(gateway, "order=desc") == sent[::-1]
+    assert await exported(gateway, "pending=yes") == [*sent, later]
+    assert await exported(gateway, "order=desc&pending=yes") == [later, *sent[::-1]]
+    assert await exported(gateway, "start=2027-01-15 08:00:01&end=2027-01-15 08:00:03") == sent[5:9]
+    assert await exported(gateway, "start=2027-01-15 08:00:00&end=2027-01-15 08:00:00") == sent[:5]
+    assert await exported(gateway, "", auth="other") == []
+    assert len(await exported(gateway, "")) == len(sent)
+    early = await gateway.call("GET", "/account/v1/messages")
+    assert early.fault == (429, "12", None)
+
+
+async def test_an_export_is_a_table_with_final_states(gateway: Gateway) -> None:
+    identifier = await send(gateway, content="=1+1")
+    end = MessageEnd(1, key_of(identifier), Delivery.DELIVRD, "000", START + 7_000, owed=False)
+    await gateway.store.commits.record(Facts(finals=[end]))
+    reply = await gateway.call("GET", "/account/v1/messages", stays=True)
+    assert reply.headers["content-type"] == "text/csv; charset=utf-8"
+    assert reply.headers["content-disposition"] == 'attachment; filename="messages.csv"'
+    assert "content-length" not in reply.headers
+    heading, row = reply.body.decode().splitlines()
+    assert heading == "id,from,to,time,rate,status,content,state,err,done"
+    assert row == (f"{identifier},Helio,447700900123,2027-01-15 08:00:00,1,Sent,'=1+1,DELIVRD,000,2027-01-15 08:00:07")
+    gateway.clock.forward(10)
+    assert (await gateway.call("GET", "/account/v1/messages", query="format=xml")).fault == (400, "03", "format")

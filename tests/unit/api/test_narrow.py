@@ -34,7 +34,8 @@ def test_it_has_every_operation() -> None:
         }
         for api in (WHOLE, NARROW)
     )
-    assert whole == narrow
+    files = {("/account/v1/messages", "get", "export_messages")}  # clients are generated for answers in JSON
+    assert whole - files == narrow
 
 
 def test_no_schema_is_of_several_types_or_uses_words_of_later_versions() -> None:

@@ -1,9 +1,12 @@
 """Look-ups of customers: messages, lists, histories, the balance."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from math import ceil
+from typing import Final
 
+from heliograph.app.configuration import Account
 from heliograph.app.facts import Message
 from heliograph.app.ports import Customers, ListQuery, MessageRecord
 from heliograph.app.sending.directory import AccountView
@@ -17,6 +20,9 @@ from heliograph.domain.message.receipt import Delivery
 _WHOLE = re.compile(r"[0-9]{1,18}").fullmatch
 BOOLEAN_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 """Every accepted value of a boolean parameter, in any case."""
+
+EXPORT_PAGE: Final = 1_000
+"""Messages of an export in memory."""
 
 # `list` is a method below, and would be taken for the type there
 Page = list[Message]
@@ -47,7 +53,43 @@ class Browse:
         """Returns a page of the account's messages. Raises Fault: 429 within the interval since the last that was
         answered."""
         wanted = _list_query(view, query)
-        account = view.account
+        await self._admit(view.account, now)
+        try:
+            return await self._customers.messages(view.account.id, wanted)
+        except Exception:
+            # Kept in memory: the store just failed to read, so it could not write this either.
+            self._unanswered[view.account.id] = now
+            raise
+
+    async def export(self, view: AccountView, query: Mapping[str, str], now: int) -> AsyncGenerator[Page]:
+        """Returns the pages of all messages that a list query asks for, without its limit. It is admitted like a list
+        query. Raises Fault."""
+        wanted = _list_query(view, query)
+        await self._admit(view.account, now)
+        return self._pages(view.account.id, wanted)
+
+    async def _pages(self, account: int, query: ListQuery) -> AsyncGenerator[Page]:
+        """Yields pages. Each begins in the second in which the page before ended, behind the messages of that second,
+        so that a page is read by the index of times, however many messages came before."""
+        query = replace(query, limit=EXPORT_PAGE)
+        while True:
+            page = await self._customers.messages(account, query)
+            if page:
+                yield page
+            if len(page) < EXPORT_PAGE:
+                return
+            second = page[-1].time // 1000 * 1000
+            seen = sum(message.time // 1000 * 1000 == second for message in page)
+            bound = query.end if query.descending else query.start
+            index = seen + (query.index if bound == second else 0)
+            query = replace(query, index=index)
+            if query.descending:
+                query.end = second
+            else:
+                query.start = second
+
+    async def _admit(self, account: Account, now: int) -> None:
+        """Raises Fault within the interval since the last list query."""
         interval = self._list_interval if account.list_interval is None else account.list_interval
         if interval > 0:
             unanswered = self._unanswered.get(account.id)
@@ -56,12 +98,6 @@ class Browse:
                 problem = f"One list query is allowed every {interval:g} seconds; wait before the next."
                 raise Fault(TOO_EARLY, problem, None, ceil(wait / 1000))
             self._unanswered.pop(account.id, None)
-        try:
-            return await self._customers.messages(account.id, wanted)
-        except Exception:
-            # Kept in memory: the store just failed to read, so it could not write this either.
-            self._unanswered[account.id] = now
-            raise
 
     async def deliveries(self, messages: Page) -> dict[int, tuple[Delivery | None, str, int]]:
         """Returns the ends of ended messages, by key: state, the operator's code, time (ms). The state of a held
