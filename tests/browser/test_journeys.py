@@ -33,6 +33,17 @@ const piece = '<time datetime="2027-01-15T08:00:00.125Z">2027-01-15 08:00:00.125
 document.querySelector("#main").innerHTML = piece;
 """
 
+TYPE_AT_ONCE = """
+(field, text) => {
+    field.value = "";
+    for (const letter of text) {
+        field.value += letter;
+        field.dispatchEvent(new InputEvent("input", {bubbles: true}));
+    }
+}
+"""
+"""Replaces a text without any pause between its letters, however busy the machine is."""
+
 
 def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True, time: str = "") -> Page:
     """Sends a message from the page Send; returns the page of its list."""
@@ -549,10 +560,10 @@ def test_keys_search_lead_to_pages_and_go_along_rows(opened: Opener) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/find/suggest" in request.url else None)
     page.keyboard.press("/")
-    page.keyboard.type("demo")
+    search.evaluate(TYPE_AT_ONCE, "demo")
     option = page.get_by_role("option", name="demo Account")
     expect(option).to_be_visible()
-    assert len(asked) < len("demo"), "a request for each key"
+    assert len(asked) == 1, "a request for each key"
     page.keyboard.press("ArrowDown")
     expect(option).to_have_attribute("aria-selected", "true")
     expect(search).to_have_attribute("aria-activedescendant", "suggestion-1")

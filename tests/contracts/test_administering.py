@@ -46,6 +46,7 @@ FULL = Account(
     timezone="Europe/Berlin",
     plan="gold",
     credit_limit=5 * CREDIT,
+    low_balance=3 * CREDIT,
     suspended=True,
     list_interval=2.5,
     rate=12.5,

@@ -89,6 +89,14 @@ DAMAGE = {
         "INSERT INTO callback_retry SELECT key, account, 0, 0, x'', '', 0, 1, 0, NULL FROM message WHERE state = 1",
         "although the message has not ended",
     ),
+    "callback of a low balance forgotten": (
+        """
+        INSERT INTO balance_notice (account, balance, threshold, way, at) SELECT id, 1, 2, 1, 0 FROM account;
+        DELETE FROM callback_retry WHERE key < 0;
+        """,
+        "pending for the low balance",
+    ),
+    "low balance not told": ("UPDATE account SET low_balance = balance + 1, low_balance_armed = 1", "was not told"),
 }
 
 
@@ -137,6 +145,6 @@ def test_every_check_is_tried() -> None:
             {"amount_credits": "1", "charged_credits": "0", "state": "7", "times": "2"}
             | {"entries": "1", "found": "0"}
             | dict.fromkeys(("account", "balance_credits", "cost_credits", "id", "ledger_credits"), "")
-            | dict.fromkeys(("name", "part", "price_credits"), "")
+            | dict.fromkeys(("name", "part", "price_credits", "threshold_credits"), "")
         )
         assert any(part in example for part in told), sentence
