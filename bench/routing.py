@@ -118,7 +118,7 @@ def cover(networks: int) -> float:
     known = [MobileNetwork(prefix, f"{prefix}0") for prefix in prefixes]
     tables = Tables(1, connectors, routes, prices, networks=known, costs=costs)
     started = time.process_time()
-    assert len(coverage(tables, "gold", {}, 0)) == networks
+    assert len(coverage(prefixes, tables, "gold", {}, 0)) == networks
     return time.process_time() - started
 
 

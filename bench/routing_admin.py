@@ -19,7 +19,7 @@ from bench.routing import CONNECTORS, fill
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.configuration import Account, ApiKey, Connector, Plan
-from heliograph.app.resources import costs, networks, plans, prices, routes
+from heliograph.app.resources import costs, coverage, networks, plans, prices, routes
 from heliograph.app.resources.desk import Desk
 
 Work = Callable[[Desk, list[str]], Awaitable[object]]
@@ -33,10 +33,21 @@ WORK: Final[dict[str, Work]] = {
     "list plans": lambda desk, _: plans.find(desk),
     "change a route": lambda desk, prefixes: routes.change(desk, 5, "c1", prefix=prefixes[0], priority=77),
     "remove a route": lambda desk, _: routes.remove(desk, 7),
-    "compare 1,000 costs": lambda desk, prefixes: costs.put_all(
-        desk, "c1", [{"prefix": each, "network": "", "submitted": 7} for each in prefixes[:1_000]], dry_run=True
-    ),
+    "compare 1,000 costs": lambda desk, prefixes: compare(desk, prefixes[:1_000]),
+    "compare 200,000 costs": lambda desk, prefixes: compare(desk, prefixes[:200_000]),
+    "page of coverage": lambda desk, _: coverage.find(desk, "gold", limit=10_000),
+    "coverage, all": lambda desk, _: cover(desk),
 }
+
+
+async def compare(desk: Desk, prefixes: list[str]) -> None:
+    wanted = [{"prefix": each, "network": "", "submitted": 7} for each in prefixes]
+    await costs.put_all(desk, "c1", wanted, dry_run=True)
+
+
+async def cover(desk: Desk) -> None:
+    async for _ in coverage.parts(desk, "gold"):
+        pass
 
 
 def peak_mb() -> float:

@@ -8,7 +8,10 @@ import pytest
 
 from heliograph.adapters.store.shared import lists
 from heliograph.app.configuration import Account, Connector, Missing, MobileNetwork, Plan, Price, Route
-from heliograph.app.ports import CostQuery, PriceQuery, RouteQuery, Store
+from heliograph.app.ports import CostQuery, DecidingKeys, DestinationQuery, PriceQuery, RouteQuery, Store
+from heliograph.app.resources.coverage import beginnings
+from heliograph.app.resources.large_lists import page_of
+from heliograph.app.routing.coverage import coverage, destinations
 from heliograph.app.routing.explain import deciding_keys, explain
 from heliograph.domain.money.costs import in_force as costs_in_force
 from heliograph.domain.money.pricing import in_force
@@ -53,6 +56,30 @@ async def test_the_rows_of_a_number_decide_as_all_rows(
                 found = explain(number, account, rows.joined(small), {9: "test"}, now, sender, ported=ported)
                 assert found == explain(number, account, whole, {9: "test"}, now, sender, ported=ported)
                 decided += found.connector is not None
+        now = chance.choice([0, 50, 100])
+        for plan in ("gold", "default"):
+            query = DestinationQuery(now, (plan, "default"), are_routed=True)
+            found_prefixes = await store.large_tables.destinations(query)
+            assert found_prefixes == destinations(whole, plan, now)
+            part = chance.sample(found_prefixes, min(4, len(found_prefixes)))
+            several = DecidingKeys(beginnings(part), "", 0, plan, ("",), now, are_several=True)
+            rows = await store.large_tables.deciding(several)
+            assert coverage(part, rows.joined(small), plan, {}, now) == coverage(part, whole, plan, {}, now)
+            near, count = chance.choice(NEAR), chance.choice([1, 3])
+            listed = await store.large_tables.destinations(replace(query, near=near))
+            assert listed == [each for each in found_prefixes if each.startswith(near) or near.startswith(each)]
+            if listed:
+                after = chance.choice(listed)
+                parts = await store.large_tables.destinations(replace(query, near=near, after=after, limit=count))
+                assert parts == [each for each in listed if each > after][:count]
+        of, prefixes = chance.choice([1, 2, 3]), chance.sample(NEAR, 3)
+        of_connector = [each for each in whole.costs if each.connector == of]
+        assert await store.routing_lists.count_costs(of) == len(of_connector)
+        stored = await store.large_tables.costs_of(of, ["26201"], prefixes)
+        wanted = [
+            each for each in of_connector if (each.network == "26201" if each.network else each.prefix in prefixes)
+        ]
+        assert sorted(stored, key=str) == sorted(wanted, key=str)
     assert decided > 20
 
 
@@ -101,6 +128,11 @@ async def test_lists_come_in_parts_and_in_order(store: Store, seed: int) -> None
             assert found == routes
             assert await lists.count_routes(query) == len(routes)
             assert await lists.routes(replace(query, first=3, limit=4)) == routes[3:7]
+            assert await lists.routes(replace(query, first=3, limit=4, is_from_end=True)) == routes[-7:-3]
+            for number in range(5):
+                numbered, shown_as = page_of(replace(query, limit=2), number, len(routes))
+                assert shown_as == max(1, min(number, -(-len(routes) // 2)))
+                assert await lists.routes(numbered) == routes[shown_as * 2 - 2 : shown_as * 2]
         for plan in ("", "gold"):
             for past in (False, True):
                 held = {(each.plan, each.prefix): each for each in in_force(tables.prices, 50)}
@@ -119,6 +151,7 @@ async def test_lists_come_in_parts_and_in_order(store: Store, seed: int) -> None
                 assert shown == [(each, held.get((each.plan, each.prefix)) == each) for each in prices]
                 assert await lists.count_prices(asked) == len(prices)
                 assert await lists.prices(replace(asked, first=2, limit=3)) == shown[2:5]
+                assert await lists.prices(replace(asked, first=2, limit=3, is_from_end=True)) == shown[-5:-2]
     for connector in (0, tables.connectors[0].id):
         for past in (False, True):
             kept = {

@@ -2,9 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from heliograph.app.configuration import Cost, MobileNetwork, Price, Route
-from heliograph.app.ports.large_tables import CostQuery, DecidingKeys, LargeRows, PriceQuery, RouteQuery
+from heliograph.app.ports.large_tables import (
+    CostQuery,
+    DecidingKeys,
+    DestinationQuery,
+    LargeRows,
+    PriceQuery,
+    RouteQuery,
+)
 from heliograph.domain.money import costs
 from heliograph.domain.money.pricing import DEFAULT_PLAN, in_force
 from tests.support.memory_rows import MemoryPart
@@ -16,10 +24,11 @@ class MemoryLargeTables(MemoryPart):
     async def deciding(self, keys: DecidingKeys) -> LargeRows:
         rows = self._open()
         networks = [each for prefix, each in sorted(rows.networks.items()) if prefix in keys.prefixes]
-        network = keys.network or (networks[-1].mccmnc if networks else "")
+        found = {each.mccmnc for each in networks} if keys.are_several else {each.mccmnc for each in networks[-1:]}
+        of_number = {keys.network} if keys.network else found
 
         def fits(of: str, prefix: str) -> bool:
-            return of == network if of else prefix in keys.prefixes
+            return of in of_number if of else prefix in keys.prefixes
 
         routes = [
             replace(each)
@@ -50,6 +59,19 @@ class MemoryLargeTables(MemoryPart):
     async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
         return [each for prefix, each in sorted(self._open().networks.items()) if prefix in prefixes]
 
+    async def costs_of(self, connector: int, networks: Sequence[str], prefixes: Sequence[str]) -> list[Cost]:
+        there = [each for _, each in sorted(self._open().costs.items()) if each.connector == connector]
+        return [each for each in there if (each.network in networks if each.network else each.prefix in prefixes)]
+
+    async def destinations(self, query: DestinationQuery) -> list[str]:
+        rows = self._open()
+        held = in_force(rows.prices.values(), query.now)
+        found = {*rows.networks, *(each.prefix for each in held if each.plan in query.plans)}
+        if query.are_routed:
+            found |= {each.prefix for each in rows.routes.values() if not (each.network or each.account)}
+        near = [each for each in sorted(found) if _is_near(each, query.near)]
+        return [each for each in near if query.after is None or each > query.after][: query.limit]
+
 
 class MemoryRoutingLists(MemoryPart):
     """`app.ports.RoutingLists`."""
@@ -64,7 +86,7 @@ class MemoryRoutingLists(MemoryPart):
         if query.after is not None:
             prefix, network, priority, route = query.after
             found = [each for each in found if each[0] > (prefix, network, -priority, route)]
-        return [route for _, route in sorted(found, key=lambda each: each[0])][query.first :][: query.limit]
+        return _part([route for _, route in sorted(found, key=lambda each: each[0])], query)
 
     async def count_routes(self, query: RouteQuery) -> int:
         return len(await self.routes(replace(query, after=None, first=0, limit=1 << 60)))
@@ -90,7 +112,7 @@ class MemoryRoutingLists(MemoryPart):
             and (query.past or each.since >= held.get((each.plan, each.prefix), 0))
             and (query.after is None or (each.plan, each.prefix, each.since) > query.after)
         ]
-        return found[query.first :][: query.limit]
+        return _part(found, query)
 
     async def count_prices(self, query: PriceQuery) -> int:
         return len(await self.prices(replace(query, after=None, first=0, limit=1 << 60)))
@@ -111,6 +133,9 @@ class MemoryRoutingLists(MemoryPart):
             and (query.after is None or key_of(each) > query.after)
         ][: query.limit]
 
+    async def count_costs(self, connector: int) -> int:
+        return sum(each.connector == connector for each in self._open().costs.values())
+
     async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
         there = sorted(self._open().networks.items())
         return [each for prefix, each in there if prefix > after and mccmnc in (None, each.mccmnc)][:limit]
@@ -121,6 +146,12 @@ class MemoryRoutingLists(MemoryPart):
 
 def key_of(cost: Cost) -> tuple[int, str, str, int]:
     return cost.connector, cost.network, cost.prefix, cost.since
+
+
+def _part(rows: list[Any], query: RouteQuery | PriceQuery) -> list[Any]:
+    if query.is_from_end:
+        return rows[::-1][query.first :][: query.limit][::-1]
+    return rows[query.first :][: query.limit]
 
 
 def _is_near(prefix: str, wanted: str) -> bool:

@@ -12,6 +12,7 @@ from heliograph.app.resources.binds import BINDS
 from heliograph.app.resources.callbacks import CALLBACKS
 from heliograph.app.resources.connectors import connectors_of
 from heliograph.app.resources.costs import COSTS
+from heliograph.app.resources.coverage import COVERAGE
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.guard import GUARD
 from heliograph.app.resources.inbound import INBOUND
@@ -44,6 +45,7 @@ RESOURCES: tuple[Resource, ...] = (
     SENDERS,
     SENDER_RULES,
     ROUTES,
+    COVERAGE,
     NETWORKS,
     PLANS,
     PRICES,

@@ -312,3 +312,9 @@ def minute_of(text: str, field: str) -> int | None:
     except ValueError:
         raise Fault(NOT_FOUND, "Give a time such as 2027-01-15T08:00.", field) from None
     return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def page_number(request: PageRequest) -> int:
+    """Returns the number of the page that is asked for, counted from 1."""
+    asked = request.query.get("page", "")
+    return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1

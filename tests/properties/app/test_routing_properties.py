@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from heliograph.app.configuration import Account, Connector, Cost, MobileNetwork, Plan, Price, Route
 from heliograph.app.routing.candidates import RouteRequest
-from heliograph.app.routing.coverage import coverage
+from heliograph.app.routing.coverage import coverage, destinations
 from heliograph.app.routing.explain import deciding_keys, explain
 from heliograph.app.sending.directory import Directory
 from tests.properties.app.test_failover_properties import finish
@@ -84,7 +84,8 @@ async def check(store: MemoryStore, accounts: list[Account], sender: str) -> Non
     await directory.refresh(NOW)
     whole, small = await store.network.tables(), await store.network.tables(large=False)
     for account in accounts:
-        covered = {row.prefix: row for row in coverage(whole, account.plan, {}, NOW)}
+        prefixes = destinations(whole, account.plan, NOW)
+        covered = {row.prefix: row for row in coverage(prefixes, whole, account.plan, {}, NOW)}
         for number in NUMBERS:
             keys = deciding_keys(number, account, [], NOW, sender, "")
             tables = (await store.large_tables.deciding(keys)).joined(small)

@@ -2,14 +2,19 @@
 
 import asyncio
 import threading
+from random import Random
 from typing import Any
 
 import pytest
 
 from heliograph.app.configuration import Connector, Cost, MobileNetwork, Price, Route, Tables
 from heliograph.app.resources import costs, routes
+from heliograph.app.resources import coverage as coverage_resource
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
-from heliograph.app.routing.coverage import Covered, coverage
+from heliograph.app.routing.coverage import Covered, coverage, destinations
+from heliograph.domain.money.costs import CostTable
+from heliograph.domain.money.pricing import in_force, price_table
+from heliograph.domain.numbers.phone import PrefixTable
 from tests.support.gateway import open_gateway
 from tests.support.timeouts import PATIENCE_S
 
@@ -26,7 +31,7 @@ TABLES = Tables(
 def covered(plan: str) -> dict[str, tuple[Any, ...]]:
     return {
         row.prefix: (row.connector, row.others, row.price, row.cost, row.best_cost, row.margin, row.problem)
-        for row in coverage(TABLES, plan, {}, 0)
+        for row in coverage(destinations(TABLES, plan, 0), TABLES, plan, {}, 0)
     }
 
 
@@ -42,7 +47,7 @@ def test_each_destination_has_its_connector_price_cost_and_fault() -> None:
 
 def test_a_route_without_a_price_is_marked() -> None:
     tables = Tables(1, TABLES.connectors, [Route(1, "33", 1)], [Price("gold", "49", 1)])
-    rows = {row.prefix: row.problem for row in coverage(tables, "gold", {}, 0)}
+    rows = {row.prefix: row.problem for row in coverage(destinations(tables, "gold", 0), tables, "gold", {}, 0)}
     assert rows == {"33": "no price", "49": "no route"}
 
 
@@ -106,11 +111,85 @@ async def test_coverage_does_not_block_the_loop(monkeypatch: pytest.MonkeyPatch)
         assert go_on.wait(PATIENCE_S)
         return []
 
-    monkeypatch.setattr(routes, "coverage", slow)
-    asked = asyncio.create_task(routes.find_coverage(desk))
+    monkeypatch.setattr(coverage_resource, "coverage", slow)
+    asked = asyncio.create_task(coverage_resource.find(desk))
     await asyncio.wait_for(begun.wait(), PATIENCE_S)
     go_on.set()
-    assert await asked == {"destinations": []}
+    assert await asked == []
+
+
+def losses_of(tables: Tables, wanted: list[Cost], at: int, *, replace: bool) -> list[dict[str, Any]]:
+    """The losses of a list of costs of connector 1, found by reading whole tables."""
+    found: list[dict[str, Any]] = []
+    was = {(each.network, each.prefix, each.since): each for each in tables.costs if each.connector == 1}
+    new = {(each.network, each.prefix, each.since): each for each in wanted}
+    before, after = CostTable(was.values(), at), CostTable((new if replace else was | new).values(), at)
+    prices, known = in_force(tables.prices, at), PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
+    prefixes = (
+        {each.prefix for each in prices}
+        | {each.prefix for each in tables.networks}
+        | {each.prefix for each in wanted if not each.network}
+    )
+    for plan in sorted({each.plan for each in prices} | {"default"}):
+        tariff = price_table(prices, at).tariff(plan)
+        for prefix in sorted(prefixes):
+            network, price = known.find(prefix) or "", tariff.price(prefix)
+            old, cost = before.cost(1, prefix, network), after.cost(1, prefix, network)
+            if price is not None and cost is not None and cost > price and (old is None or old <= price):
+                found.append({"destination": prefix, "plan": plan, "price": price, "cost": cost})
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_losses_are_found_part_by_part(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, desk = Random(seed), await opened()
+    monkeypatch.setattr(costs, "AT_ONCE", 3)
+    monkeypatch.setattr(costs, "MOST_SPANS", 2)
+    digits = [str(each) for each in (4, 49, 491, 492, 4911, 4912, 33, 331, 3312, 44)] + [""]
+    found = 0
+    for _ in range(12):
+        prices = [
+            Price(
+                chance.choice(["default", "gold", "late"]), prefix, chance.randrange(5, 30), since=chance.choice([0, 9])
+            )
+            for prefix in chance.sample(digits, 6)
+        ]
+        await desk.store.network.set_prices(prices, ["default", "gold", "late"])
+        networks = [MobileNetwork(each, chance.choice(["26201", "26202"])) for each in chance.sample(digits[:-1], 3)]
+        await desk.store.mobile_networks.put(networks, replace_all=True)
+        targets = [(each, "") for each in chance.sample(digits, chance.choice([1, 2, 5]))]
+        targets += [("", "26201")] if chance.random() < 0.3 else []
+        wanted = [Cost(1, *of, chance.randrange(5, 30), 0, chance.choice([0, 0, 7])) for of in targets]
+        tables, only = await desk.store.network.tables(), chance.random() < 0.3
+        rows = [
+            {"prefix": each.prefix, "network": each.network, "submitted": each.submitted, "since": each.since}
+            for each in wanted
+        ]
+        changes = await costs.put_all(desk, "operator", rows, replace=only)
+        assert changes["losses"] == losses_of(tables, wanted, desk.now, replace=only)
+        found += len(changes["losses"])
+        held = await desk.store.network.tables()
+        known = {(each.network, each.prefix, each.since): each for each in tables.costs}
+        new = {(each.network, each.prefix, each.since): each for each in wanted}
+        assert changes["added"] == len(new.keys() - known.keys())
+        assert changes["changed"] == sum(known.get(key, each) != each for key, each in new.items())
+        assert changes["removed"] == (len(known.keys() - new.keys()) if only else 0)
+        assert len(held.costs) == len(new if only else known | new)
+    assert found > 2
+
+
+async def test_coverage_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = await opened()
+    for each in ("4", "49", "491", "4917", "44", "33"):
+        await desk.store.network.set_price(Price("gold", each, 5))
+    whole = await coverage_resource.find(desk, "gold")
+    assert [each["prefix"] for each in whole] == ["", "33", "4", "44", "49", "491", "4917"]
+    monkeypatch.setattr(coverage_resource, "COVERED_AT_ONCE", 2)
+    assert await coverage_resource.find(desk, "gold") == whole
+    assert await coverage_resource.find(desk, "gold", after=("4",), limit=3) == whole[3:6]
+    near = await coverage_resource.find(desk, "gold", "491")
+    assert [each["prefix"] for each in near] == ["", "4", "49", "491", "4917"]
+    assert await coverage_resource.find(desk, "gold", "491", after=("49",), limit=1) == near[3:4]
 
 
 async def test_costs_hold_from_their_date_and_are_explained() -> None:

@@ -78,7 +78,7 @@ def test_no_connector_below_the_margin_is_chosen(
     decision = explain(NUMBER, ACCOUNT, held, {}, 0)
     assert decision.connector == wanted
     assert [each.usable for each in decision.candidates] == [each in usable for each in range(1, len(costs) + 1)]
-    (row,) = [each for each in coverage(held, "gold", {}, 0) if each.prefix == "49170"]
+    (row,) = coverage(["49170"], held, "gold", {}, 0)
     assert (row.connector, row.problem == "no margin") == (wanted, wanted is None)
 
 

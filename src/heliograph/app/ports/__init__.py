@@ -27,6 +27,7 @@ from heliograph.app.ports.inbound import Inbound, Pulls
 from heliograph.app.ports.large_tables import (
     CostQuery,
     DecidingKeys,
+    DestinationQuery,
     LargeRows,
     LargeTables,
     PriceQuery,
@@ -85,6 +86,7 @@ __all__ = [
     "Customers",
     "DecidingKeys",
     "Deferred",
+    "DestinationQuery",
     "EndedPart",
     "FactorKind",
     "Factors",

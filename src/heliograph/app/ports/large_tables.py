@@ -18,7 +18,7 @@ class DecidingKeys:
     """The keys of the rows that may decide about a number. `app.routing.explain.deciding_keys` makes them."""
 
     prefixes: tuple[str, ...]
-    """All beginnings of the number, the empty one included."""
+    """All beginnings of the number, the empty one included. Or those of several numbers."""
     network: str
     """MCCMNC if the number was ported, else empty: the network is then that of its longest prefix."""
     account: int
@@ -28,6 +28,8 @@ class DecidingKeys:
     """The sender ID, its patterns such as `ACM*`, and the empty one."""
     at: int
     """The moment in ms."""
+    are_several: bool = False
+    """Whether the prefixes are those of several numbers, which may be in any network of these prefixes."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,21 @@ class LargeRows:
         return replace(tables, networks=self.networks, routes=self.routes, prices=self.prices, costs=self.costs)
 
 
+@dataclass(frozen=True, slots=True)
+class DestinationQuery:
+    """A part of the destinations: the prefixes of networks, and of prices that hold in some plans."""
+
+    now: int
+    plans: tuple[str, ...] = ()
+    near: str = ""
+    """Digits of a prefix: see `RouteQuery`."""
+    are_routed: bool = False
+    """Whether to find also the prefixes of routes for all accounts."""
+    after: str | None = None
+    """The last destination before the part."""
+    limit: int = PART_ROWS
+
+
 class LargeTables(Protocol):
     """Reads rows of the large tables by their indexes. `Network` changes the rows, and `TableChanges` reads them for
     running gateways."""
@@ -58,6 +75,12 @@ class LargeTables(Protocol):
 
     async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
         """Returns the networks of these prefixes."""
+
+    async def costs_of(self, connector: int, networks: Sequence[str], prefixes: Sequence[str]) -> list[Cost]:
+        """Returns all costs of these networks and prefixes over a connector, past and future ones included."""
+
+    async def destinations(self, query: DestinationQuery) -> list[str]:
+        """Returns destinations by prefix."""
 
 
 Key = tuple[Any, ...]
@@ -77,6 +100,9 @@ class RouteQuery:
     """Prefix, network, priority and id of the last row before the part."""
     first: int = 0
     """The number of rows to skip."""
+    is_from_end: bool = False
+    """Whether to count `first` and `limit` from the end: with 0 and 50 the part has the last 50 rows. Without
+    `after`."""
     limit: int = PART_ROWS
 
 
@@ -94,6 +120,8 @@ class PriceQuery:
     after: Key | None = None
     """Plan, prefix and date of the last row before the part."""
     first: int = 0
+    is_from_end: bool = False
+    """See `RouteQuery`."""
     limit: int = PART_ROWS
 
 
@@ -137,6 +165,9 @@ class RoutingLists(Protocol):
         """Returns the plans that have prices or routes, by name."""
 
     async def costs(self, query: CostQuery) -> list[Cost]: ...
+
+    async def count_costs(self, connector: int) -> int:
+        """Returns the number of costs of a connector, past and future ones included."""
 
     async def networks(self, after: str, limit: int, mccmnc: str | None = None) -> list[MobileNetwork]:
         """Returns the next prefixes behind a prefix, of all networks or of a network."""

@@ -1,13 +1,16 @@
 """Costs: what the operator of a connector charges a segment, one by one and in lists."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, Final
 
-from heliograph.app.configuration import Cost, Missing, Tables
-from heliograph.app.ports.large_tables import PART_ROWS, CostQuery
+from heliograph.app.configuration import Cost, Missing, Price
+from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, CostQuery, DecidingKeys, DestinationQuery
 from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
+from heliograph.app.resources import coverage
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
 from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole
@@ -17,8 +20,7 @@ from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.costs import CostTable, in_force
 from heliograph.domain.money.pricing import DEFAULT_PLAN, price_table
-from heliograph.domain.money.pricing import in_force as in_force_prices
-from heliograph.domain.numbers.phone import PrefixTable
+from heliograph.domain.numbers.phone import PrefixTable, prefixes
 
 MOST_AT_ONCE: Final = 200_000
 """The most costs of a list."""
@@ -28,6 +30,12 @@ IMPORT_OCTETS: Final = 32 << 20
 
 RISE_PERCENT: Final = 10
 """Percent by which a cost must rise for an import to say so."""
+
+AT_ONCE: Final = 1_000
+"""Destinations that are compared with prices in a turn of the event loop: some ten milliseconds."""
+
+MOST_SPANS: Final = 1_000
+"""Prefixes of a list whose destinations are read one by one. For more, all destinations are read."""
 
 ORDER: Final = ("connector", "network", "prefix", "since")
 """The fields by which costs are listed."""
@@ -85,50 +93,137 @@ async def put_all(
         wanted[*_destination(cost), cost.since] = cost
     if len(wanted) < len(costs):
         raise Invalid("costs", "two of them are for the same destination and date")
-    tables = await desk.store.network.tables()
-    there = {(*_destination(each), each.since): each for each in tables.costs if each.connector == number}
-    held = {_destination(each): each for each in in_force(there.values(), desk.now)}
-    rises = []
-    for cost in wanted.values():
-        was = held.get(_destination(cost))
-        if was is not None and _whole(cost) * 100 > _whole(was) * (100 + RISE_PERCENT):
-            rises.append({"destination": cost.network or cost.prefix, "was": _whole(was), "cost": _whole(cost)})
-    kept = {} if replace else there
+    found = await _compared(desk, number, wanted)
+    known = found.same + len(found.changed)
     changes = {
-        "added": len(wanted.keys() - there.keys()),
-        "changed": sum(there.get(key, each) != each for key, each in wanted.items()),
-        "removed": len(there.keys() - wanted.keys()) if replace else 0,
+        "added": len(wanted) - known,
+        "changed": len(found.changed),
+        "removed": await desk.store.routing_lists.count_costs(number) - known if replace else 0,
     }
+    losses = await _losses(desk, number, wanted, None if replace else found)
     if not dry_run:
         details = {name: str(count) for name, count in changes.items()} | {"connector": connector}
         audited = desk.audited("cost.import", connector, details)
         await audited.costs.put(list(wanted.values()), [number] if replace else [])
-    return {**changes, "rises": rises, "losses": _losses(tables, number, there, {**kept, **wanted}, desk.now)}
+    return {**changes, "rises": found.rises, "losses": losses}
 
 
-def _losses(
-    tables: Tables, connector: int, was: Mapping[Key, Cost], wanted: Mapping[Key, Cost], now: int
+@dataclass(slots=True)
+class _Compared:
+    """A list of costs, against the stored costs of its destinations."""
+
+    same: int = 0
+    """Costs that the store has already."""
+    changed: list[Cost] = field(default_factory=list)
+    """Costs that the store has with other amounts."""
+    added: list[Cost] = field(default_factory=list)
+    rises: list[dict[str, Any]] = field(default_factory=list)
+
+
+async def _compared(desk: Desk, connector: int, wanted: Mapping[Key, Cost]) -> _Compared:
+    result, costs = _Compared(), list(wanted.values())
+    for start in range(0, len(costs), COMPARED):
+        part = costs[start : start + COMPARED]
+        networks, prefixes = {each.network for each in part} - {""}, {each.prefix for each in part if not each.network}
+        stored = await desk.store.large_tables.costs_of(connector, list(networks), list(prefixes))
+        there = {(*_destination(each), each.since): each for each in stored}
+        held = {_destination(each): each for each in in_force(stored, desk.now)}
+        for cost in part:
+            known, was = there.get((*_destination(cost), cost.since)), held.get(_destination(cost))
+            if known == cost:
+                result.same += 1
+            else:
+                (result.added if known is None else result.changed).append(cost)
+            if was is not None and _whole(cost) * 100 > _whole(was) * (100 + RISE_PERCENT):
+                destination = cost.network or cost.prefix
+                result.rises.append({"destination": destination, "was": _whole(was), "cost": _whole(cost)})
+    return result
+
+
+async def _losses(
+    desk: Desk, connector: int, wanted: Mapping[Key, Cost], compared: _Compared | None
 ) -> list[dict[str, Any]]:
-    """Returns the destinations of plans for which the connector becomes dearer than the price, once all costs hold."""
-    at = max((cost.since for cost in wanted.values()), default=now)
-    at = max(at, now)
-    networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
-    prices = in_force_prices(tables.prices, at)
-    table = price_table(prices, at)
-    before, after = CostTable(was.values(), at), CostTable(wanted.values(), at)
-    prefixes = {each.prefix for each in prices} | {each.prefix for each in tables.networks}
-    prefixes |= {each.prefix for each in wanted.values() if not each.network}
-    losses = []
-    for plan in sorted({each.plan for each in prices} | {DEFAULT_PLAN}):
-        for prefix in sorted(prefixes):
-            network = networks.find(prefix) or ""
-            price, cost = table.tariff(plan).price(prefix), after.cost(connector, prefix, network)
-            if price is None or cost is None or cost <= price:
-                continue
-            old = before.cost(connector, prefix, network)
-            if old is None or old <= price:
-                losses.append({"destination": prefix, "plan": plan, "price": price, "cost": cost})
-    return losses
+    """Returns the destinations of plans for which the connector becomes dearer than the price, once all costs hold.
+    Without `compared` the costs replace all others of the connector."""
+    at = max(desk.now, *(cost.since for cost in wanted.values())) if wanted else desk.now
+    new = list(wanted.values()) if compared is None else [*compared.added, *compared.changed]
+    networks, roots = {each.network for each in new} - {""}, {each.prefix for each in new if not each.network}
+    by_destination: dict[tuple[str, str], list[Cost]] = {}
+    for cost in wanted.values():
+        by_destination.setdefault((cost.network, cost.prefix), []).append(cost)
+    proofs = await _proofs(desk, at)
+    losses: list[dict[str, Any]] = []
+    async for part in _destinations(desk, at, tuple(proofs), roots, is_any=compared is None or bool(networks)):
+        found = await _destinations_in(desk, part, None if compared is None else (roots, networks))
+        if not found:
+            continue
+        starts, of = coverage.beginnings(found), sorted({*found.values()} - {""})
+        stored = await desk.store.large_tables.costs_of(connector, of, starts)
+        keys = [*(("", prefix) for prefix in starts), *((network, "") for network in of)]
+        listed = [cost for key in keys for cost in by_destination.get(key, ())]
+        kept = {} if compared is None else {(*_destination(each), each.since): each for each in stored}
+        before = CostTable(stored, at)
+        after = CostTable({**kept, **{(*_destination(each), each.since): each for each in listed}}.values(), at)
+        default = await desk.store.large_tables.prices_of(DEFAULT_PLAN, starts)
+        for plan, proof in proofs.items():
+            prices = [] if plan == DEFAULT_PLAN else await desk.store.large_tables.prices_of(plan, starts)
+            tariff = price_table([*default, *prices, *proof], at).tariff(plan)
+            for prefix, network in found.items():
+                price, charged = tariff.price(prefix), after.cost(connector, prefix, network)
+                if price is None or charged is None or charged <= price:
+                    continue
+                old = before.cost(connector, prefix, network)
+                if old is None or old <= price:
+                    losses.append({"destination": prefix, "plan": plan, "price": price, "cost": charged})
+    return sorted(losses, key=itemgetter("plan", "destination"))
+
+
+async def _proofs(desk: Desk, at: int) -> dict[str, list[Price]]:
+    """Returns the plans with prices that hold at a moment, each with such a price: a plan without any has the prices of
+    the plan `default`."""
+    proofs: dict[str, list[Price]] = {}
+    for plan in sorted({*(await desk.store.routing_lists.plan_names()), DEFAULT_PLAN}):
+        found = await desk.store.large_tables.deciding(DecidingKeys((), "", 0, plan, (), at))
+        if found.prices or plan == DEFAULT_PLAN:
+            proofs[plan] = found.prices
+    return proofs
+
+
+async def _destinations(
+    desk: Desk, at: int, plans: tuple[str, ...], roots: Collection[str], *, is_any: bool
+) -> AsyncIterator[list[str]]:
+    """Yields destinations in parts, which include the wanted prefixes `roots`. Unless `is_any`, those that begin with
+    them are enough."""
+    ordered, tables = sorted(roots), desk.store.large_tables
+    outer: list[str] = []
+    for root in ordered:
+        if not outer or not root.startswith(outer[-1]):
+            outer.append(root)
+    for near in [""] if is_any or len(outer) > MOST_SPANS else outer:
+        after: str | None = None
+        while True:
+            stored = await tables.destinations(DestinationQuery(at, plans, near, after=after, limit=AT_ONCE))
+            first = bisect_left(ordered, near if after is None else max(near, f"{after}0"))
+            within = [each for each in ordered[first : first + AT_ONCE] if each.startswith(near)]
+            found = sorted({*stored, *within})[:AT_ONCE]
+            if not found:
+                break
+            yield found
+            after = found[-1]
+
+
+async def _destinations_in(
+    desk: Desk, part: Sequence[str], wanted: tuple[Collection[str], Collection[str]] | None
+) -> dict[str, str]:
+    """Returns the networks of destinations by prefix: all of them, or those that begin with a wanted prefix or are in a
+    wanted network."""
+    roots, networks = wanted or ((), ())
+    of_roots = {each for each in part if wanted is None or not {*prefixes(each)}.isdisjoint(roots)}
+    looked_at = part if networks else of_roots
+    known = await desk.store.large_tables.networks_of(coverage.beginnings(looked_at))
+    table = PrefixTable({each.prefix: each.mccmnc for each in known})
+    found = {each: table.find(each) or "" for each in sorted(looked_at)}
+    return {each: network for each, network in found.items() if each in of_roots or network in networks}
 
 
 async def remove(desk: Desk, connector: str, prefix: str = "", network: str = "", since: int | None = None) -> None:

@@ -1,11 +1,26 @@
 """Lists that may have a million rows, such as routes and prices, read part by part."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from heliograph.app.ports.large_tables import Key
+from heliograph.app.ports.large_tables import Key, PriceQuery, RouteQuery
 
 Row = dict[str, Any]
+
+Query = TypeVar("Query", RouteQuery, PriceQuery)
+
+
+def page_of(query: Query, page: int, total: int) -> tuple[Query, int]:
+    """Returns the query of a page with `query.limit` of `total` rows, and its number, counted from 1. A page behind the
+    last is the last. A page of the second half is read from the end, because the store counts the rows it skips."""
+    page = max(1, min(page, -(-total // query.limit)))
+    first = (page - 1) * query.limit
+    size = min(query.limit, total - first)
+    behind = total - first - size
+    if behind < first:
+        return replace(query, first=behind, limit=size, is_from_end=True), page
+    return replace(query, first=first), page
 
 
 async def all_rows(find: Callable[[Key | None], Awaitable[Sequence[Row]]], order: Sequence[str]) -> list[Row]:

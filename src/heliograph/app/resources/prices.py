@@ -11,7 +11,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text, Whole
-from heliograph.app.resources.large_lists import Row, all_rows
+from heliograph.app.resources.large_lists import Row, all_rows, page_of
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
 from heliograph.domain.display import counted
@@ -41,6 +41,8 @@ class PriceListing:
     prices: list[Price]
     found: int
     """The number of prices on all pages."""
+    page: int
+    """The number of this page, counted from 1."""
     plans: list[str]
     built_in: int | None
     """The price of numbers that the plan `default` leaves out, or None if it has a price for all numbers."""
@@ -77,13 +79,15 @@ async def every(desk: Desk, plan: str, past: bool, prefix: str) -> list[Row]:
     return await all_rows(part, ORDER)
 
 
-async def listing(desk: Desk, query: PriceQuery) -> PriceListing:
-    """Returns a page of prices."""
+async def listing(desk: Desk, query: PriceQuery, page: int) -> PriceListing:
+    """Returns a page of `query.limit` prices. A page behind the last is the last."""
     lists = desk.store.routing_lists
+    total = await lists.count_prices(query)
+    query, page = page_of(query, page, total)
     found = await lists.prices(query)
     now = {_key(each) for each, holds in found if holds}
     shown = [each for each, _ in found]
-    return PriceListing(shown, await lists.count_prices(query), await plans(desk), await _built_in(desk), now)
+    return PriceListing(shown, total, page, await plans(desk), await _built_in(desk), now)
 
 
 async def plans(desk: Desk) -> list[str]:

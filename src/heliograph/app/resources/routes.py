@@ -1,10 +1,10 @@
 """Routes: rules that choose a connector for a message. `app.routing.candidates` has their order."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from heliograph.app.configuration import Account, Exists, Missing, Route
 from heliograph.app.ports.large_tables import PART_ROWS, Key, RouteQuery
@@ -12,17 +12,14 @@ from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
 from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
-from heliograph.app.resources.large_lists import all_rows
+from heliograph.app.resources.large_lists import all_rows, page_of
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
-from heliograph.app.routing.coverage import coverage
 from heliograph.app.routing.explain import RouteDecision, deciding_keys, explain
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.csv_lines import write_rows
-from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
@@ -59,8 +56,8 @@ async def search(
     of = await connector_id(desk.store, connector) if connector else 0
     query = RouteQuery(prefix, of, limit=size)
     total = await desk.store.routing_lists.count_routes(query)
-    page = min(page, max(1, -(-total // size)))
-    found = await desk.store.routing_lists.routes(replace(query, first=(page - 1) * size))
+    query, page = page_of(query, page, total)
+    found = await desk.store.routing_lists.routes(query)
     return await _rows(desk, found), page, total
 
 
@@ -163,11 +160,11 @@ async def explain_number(desk: Desk, number: str, account: str = "", **rest: str
 
     Running gateways apply these rows within seconds. `rest["from"]` is the sender.
     """
-    row = _permitted(desk, decision_row(await decide(desk, number, account, rest.get("from", ""))))
-    return row | {"candidates": [_permitted(desk, each) for each in row["candidates"]]}
+    row = permitted(desk, decision_row(await decide(desk, number, account, rest.get("from", ""))))
+    return row | {"candidates": [permitted(desk, each) for each in row["candidates"]]}
 
 
-def _permitted(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
+def permitted(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
     """Returns the row without its amounts if the actor may not read prices."""
     if desk.may(Scope.READ_PRICES):
         return row
@@ -196,7 +193,7 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     tables = await desk.store.network.tables(large=False)
     keys = deciding_keys(number, owner, tables.sender_rules, desk.now, sender, of)
     tables = (await desk.store.large_tables.deciding(keys)).joined(tables)
-    quality, obstacles = await _quality(desk), await _obstacles(desk)
+    quality, obstacles = await present_quality(desk), await present_obstacles(desk)
     decision = explain(number, owner, tables, desk.simulated, desk.now, sender, quality, obstacles, ported)
     if not account:
         return decision
@@ -214,27 +211,9 @@ def _refused(decision: RouteDecision, reason: str) -> RouteDecision:
     return replace(decision, connector=None, reasons=[f"{reason}: a message to it is refused.", *decision.reasons])
 
 
-async def _obstacles(desk: Desk) -> Obstacles:
+async def present_obstacles(desk: Desk) -> Obstacles:
+    """Returns the obstacles of connectors by the nodes' reports."""
     return reported_obstacles(await desk.store.network.link_states(), desk.now)
-
-
-async def find_coverage(desk: Desk, plan: str = DEFAULT_PLAN) -> dict[str, Any]:
-    """Returns the destinations of a plan with their connectors, prices and costs."""
-    tables, quality, obstacles = await desk.store.network.tables(), await _quality(desk), await _obstacles(desk)
-    now = desk.now
-
-    def rows() -> list[dict[str, Any]]:
-        found = coverage(tables, plan, desk.simulated, now, quality, obstacles)
-        return [_permitted(desk, {each.name: getattr(row, each.name) for each in COVERED}) for row in found]
-
-    # 50,000 destinations take some seconds, in which the gateway would stand still.
-    return {"destinations": rows() if desk.in_thread is None else await desk.in_thread(rows)}
-
-
-def write_coverage(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
-    """Writes destinations of `find_coverage` as CSV with the columns of COVERED."""
-    write_rows([[each.name for each in COVERED]], file)
-    write_rows(([each.type.text(row[each.name]) for each in COVERED] for row in rows), file)
 
 
 async def live(desk: Desk, shown: Sequence[Mapping[str, Any]]) -> tuple[dict[int, float], dict[str, str]]:
@@ -244,11 +223,12 @@ async def live(desk: Desk, shown: Sequence[Mapping[str, Any]]) -> tuple[dict[int
     totals = await desk.store.series.totals(shares_query(desk.now))
     names = tables.connector_names()
     configured = {each.name: word for each in tables.connectors if (word := configured_obstacle(each))}
-    moment = {names[of]: word for of, word in (await _obstacles(desk)).items() if of in names}
+    moment = {names[of]: word for of, word in (await present_obstacles(desk)).items() if of in names}
     return live_shares(groups, totals), {**moment, **configured}
 
 
-async def _quality(desk: Desk) -> Quality:
+async def present_quality(desk: Desk) -> Quality:
+    """Returns the quality of connectors by the series of the last hours."""
     return measure(await desk.store.series.totals(quality_query(desk.now)), desk.now)
 
 
@@ -363,25 +343,6 @@ FALLBACK = Field("fallback", Flag(), "Whether routes that match less well may be
 RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALLBACK)
 """The fields of a route."""
 
-COVERED = (
-    Field(
-        "prefix",
-        Text(),
-        "First digits of the numbers, as far as no longer prefix has a row.",
-        empty="(all)",
-        example="49",
-    ),
-    Field("network", Text(), "MCCMNC of the prefix.", empty="", example="26201"),
-    Field("connector", Text(), "The connector that takes a message now; null: none.", nullable=True, example="op1"),
-    Field("others", Words(), "Connectors after it.", example="op2"),
-    Field("price", Credits(), "Credits a segment; null: none.", nullable=True),
-    Field("cost", Credits(), "Credits a delivered segment over the connector; null: not known.", nullable=True),
-    Field("best_cost", Credits(), "The lowest known cost over any of them; null: not known.", nullable=True),
-    Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
-    Field("problem", Text(), "`no route`, `no price`, `no margin`, `loss`, or empty.", example="no route"),
-)
-"""A destination of a plan."""
-
 DECISION = (
     Field("number", Text(), "The number.", example="491701234567"),
     Field("connector", Text(), "The connector that takes the number; null: none does.", nullable=True, example="op1"),
@@ -463,26 +424,6 @@ ROUTES = Resource(
             "Remove a route",
             examples=("route remove 3", "route remove --prefix 4477 --connector uk"),
             done="Route {id} is removed.",
-        ),
-        Operation(
-            "coverage",
-            "GET /coverage",
-            find_coverage,
-            "Connector, price and cost of each destination",
-            reads=(
-                Field(
-                    "plan",
-                    Text(lambda text: check_name("plan", text)),
-                    "The price plan.",
-                    DEFAULT_PLAN,
-                    example="default",
-                ),
-            ),
-            answers=(Field("destinations", Rows(COVERED, "Covered", is_table=True), "By prefix."),),
-            more="Destinations of a price plan. A missing route, price or margin, and a loss, are marked.",
-            examples=("route coverage", "route coverage --plan resellers --csv coverage.csv"),
-            id="get_coverage",
-            answer_name="Coverage",
         ),
         Operation(
             "explain",

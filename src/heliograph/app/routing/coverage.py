@@ -1,6 +1,6 @@
 """Coverage: for each destination of a price plan its connector, price, cost and margin, with what is wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from heliograph.app.configuration import Tables
@@ -16,7 +16,7 @@ from heliograph.app.routing.candidates import (
 from heliograph.app.routing.plan_rules import plan_rules
 from heliograph.app.routing.quality import Quality
 from heliograph.domain.money.costs import CostTable
-from heliograph.domain.money.pricing import in_force, price_table
+from heliograph.domain.money.pricing import DEFAULT_PLAN, in_force, price_table
 from heliograph.domain.numbers.phone import PrefixTable
 
 NO_ROUTE = "no route"
@@ -53,7 +53,15 @@ class Covered:
         return None if self.price is None or self.cost is None else self.price - self.cost
 
 
+def destinations(tables: Tables, plan: str, now: int) -> list[str]:
+    """Returns the prefixes of prices, routes and networks for accounts with this plan."""
+    prefixes = {price.prefix for price in in_force(tables.prices, now) if price.plan in (plan, DEFAULT_PLAN)}
+    prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
+    return sorted(prefixes | {network.prefix for network in tables.networks})
+
+
 def coverage(
+    prefixes: Iterable[str],
     tables: Tables,
     plan: str,
     fallbacks: Mapping[int, str],
@@ -61,7 +69,8 @@ def coverage(
     quality: Quality | None = None,
     obstacles: Obstacles = NO_OBSTACLES,
 ) -> list[Covered]:
-    """Returns the destinations that have a price, a route or a network, by prefix, for an account with this plan.
+    """Returns what covers the destinations with these prefixes, for an account with this plan. The tables have at least
+    the rows that decide about them.
 
     `fallbacks` are a development run's connectors; `now` decides which prices and costs hold; `obstacles` hold
     at the moment.
@@ -74,13 +83,9 @@ def coverage(
     fallback = next(iter(fallbacks), None)
     networks = PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
     state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules)
-    prices = in_force(tables.prices, now)
-    tariff = price_table(prices, now).tariff(plan)
-    prefixes = {price.prefix for price in prices if price.plan in (plan, "default")}
-    prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
-    prefixes |= {network.prefix for network in tables.networks}
+    tariff = price_table(tables.prices, now).tariff(plan)
     rows = []
-    for prefix in sorted(prefixes):
+    for prefix in prefixes:
         network = state.network(prefix)
         price = tariff.price(prefix)
         request = RouteRequest(0, prefix, "", price or 0)

@@ -4,13 +4,13 @@ from itertools import takewhile
 
 import click
 
-from heliograph.app.resources.routes import ROUTES, write_coverage
+from heliograph.app.resources import coverage
+from heliograph.app.resources.coverage import COVERAGE
+from heliograph.app.resources.routes import ROUTES
 from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import each_row, group_of, show
 
 route = group_of(ROUTES)
-
-COVERAGE = ROUTES.operation("coverage")
 
 
 @route.command("remove", epilog=examples(*(f"heliograph {each}" for each in ROUTES.operation("remove").examples)))
@@ -35,19 +35,27 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     show(invocation, ROUTES, remove, given, invocation.ask(ROUTES, remove.name, given))
 
 
-@route.command("coverage", epilog=examples(*(f"heliograph {each}" for each in COVERAGE.examples)))
+@route.command(
+    "coverage",
+    epilog=examples(
+        "heliograph route coverage",
+        "heliograph route coverage --plan resellers --prefix 4917",
+        "heliograph route coverage --plan resellers --csv coverage.csv",
+    ),
+)
 @click.option("--plan", metavar="NAME", default="default", show_default=True, help="The price plan.")
+@click.option("--prefix", metavar="DIGITS", default="", help="Only destinations of numbers with this prefix.")
 @click.option("--csv", "file", metavar="FILE", help="Write a table to this file; - is standard output.")
 @click.pass_obj
-def show_coverage(invocation: Invocation, plan: str, file: str | None) -> None:
+def show_coverage(invocation: Invocation, plan: str, prefix: str, file: str | None) -> None:
     """Connector, price and cost of each destination.
 
     The destinations are those of a price plan, with margins. Destinations without a route or price, and losses, are
     marked."""
-    given = {"plan": plan}
-    answer = invocation.ask(ROUTES, COVERAGE.name, given)
+    given = {"plan": plan, "prefix": prefix}
+    rows = each_row(invocation, COVERAGE, given)
     if file is None:
-        show(invocation, ROUTES, COVERAGE, given, answer)
+        show(invocation, COVERAGE, COVERAGE.operation("list"), given, {COVERAGE.plural: list(rows)})
         return
     with click.open_file(file, "w", encoding="utf-8", lazy=False) as table:
-        write_coverage(answer["destinations"], table)
+        coverage.write(rows, table)

@@ -11,7 +11,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.prices import NEW, PRICES, format_since
-from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file
+from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file, page_number
 from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import DEFAULT_PLAN
@@ -28,17 +28,13 @@ EDITED = ("plan", "price_prefix", "price", "inbound", "since")
 
 def _query(request: PageRequest) -> PriceQuery:
     query = request.query
-    page = query.get("page", "")
-    first = (int(page) - 1) * PAGE if page.isascii() and page.isdigit() and 0 < len(page) <= 6 else 0
     prefix = number_of(query.get("q", "").strip())
-    return PriceQuery(
-        request.desk.now, query.get("in_plan", ""), prefix, bool(query.get("past")), first=max(0, first), limit=PAGE
-    )
+    return PriceQuery(request.desk.now, query.get("in_plan", ""), prefix, bool(query.get("past")), limit=PAGE)
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None, **more: Any) -> PageResponse:
     query = _query(request)
-    listing = await prices.listing(request.desk, query)
+    listing = await prices.listing(request.desk, query, page_number(request))
     editing = {name: request.query[name] for name in EDITED if name in request.query}
     values: dict[str, Any] = {"preview": None, "csv": request.form.get("csv", ""), "edited": edit_link, **more}
     return request.page(
@@ -47,7 +43,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
         listing=listing,
         asked={name: request.query[name] for name in ASKED if request.query.get(name)},
         query=request.query,
-        page=query.first // PAGE + 1,
+        page=listing.page,
         pages=max(1, -(-listing.found // PAGE)),
         form=request.form or editing,
         editing=bool(editing),

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections import Counter
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,18 @@ from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
 from heliograph.app.admin.csv_rows import ignored_columns, values_of
 from heliograph.app.records import Scope
-from heliograph.app.resources import prices, routes
+from heliograph.app.resources import coverage, prices, routes
 from heliograph.app.resources.desk import NoSuch
-from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
+from heliograph.console.request import (
+    FormProblem,
+    Mistake,
+    PageRequest,
+    PageResponse,
+    PageRoute,
+    csv_file,
+    page_number,
+    problem_of,
+)
 from heliograph.domain.display import counted
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.phone import number_of
@@ -22,6 +32,8 @@ PATH = "/routing"
 PAGE = 50
 SHOWN = 500
 """Destinations of the coverage that a page shows."""
+MOST_EXAMINED = 10_000
+"""Destinations that a page of the coverage looks at: some tenths of a second."""
 BAD_SHOWN = 20
 """Lines that cannot be used of which is told."""
 
@@ -39,9 +51,8 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
             decision = await routes.decide(request.desk, number_of(number), account, sender)
         except Mistake as mistake:
             problem = problem_of(mistake)
-    asked = query.get("page", "")
-    page = max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) <= 6 else 1
-    found, page, total = await routes.search(request.desk, query.get("connector", ""), _prefix(request), page, PAGE)
+    of = query.get("connector", "")
+    found, page, total = await routes.search(request.desk, of, _prefix(request), page_number(request), PAGE)
     shares, obstacles = await routes.live(request.desk, found)
     edited = None
     if route := parse_key(query.get("edit", "")):
@@ -107,46 +118,56 @@ async def import_list(request: PageRequest) -> PageResponse:
 
 
 async def show_coverage(request: PageRequest) -> PageResponse:
-    """Shows each destination of a plan with its connector, price, cost and margin."""
-    covered = await _covered(request)
+    """Shows destinations of a plan, each with its connector, price, cost and margin."""
+    wanted, rows, examined, problems = _wanted(request), [], 0, Counter[str]()
+    async for part in coverage.parts(request.desk, wanted.plan, wanted.prefix, limit=MOST_EXAMINED):
+        examined += len(part)
+        problems.update(row["problem"] for row in part if row["problem"])
+        rows += wanted.filtered(part)
     return request.page(
         "coverage.html",
-        plan=covered.plan,
+        plan=wanted.plan,
         plans=await prices.plans(request.desk),
-        q=covered.prefix,
-        only_problems=covered.only_problems,
-        rows=covered.rows[:SHOWN],
-        more=max(0, len(covered.rows) - SHOWN),
-        destinations=len(covered.destinations),
-        problems=Counter(row["problem"] for row in covered.destinations if row["problem"]),
+        q=wanted.prefix,
+        only_problems=wanted.only_problems,
+        rows=rows[:SHOWN],
+        more=max(0, len(rows) - SHOWN),
+        destinations=examined,
+        is_cut=examined == MOST_EXAMINED,
+        problems=problems,
     )
 
 
 async def download_coverage(request: PageRequest) -> PageResponse:
-    file = io.StringIO()
-    routes.write_coverage((await _covered(request)).rows, file)
-    return csv_file("coverage.csv", file.getvalue().encode())
+    wanted = _wanted(request)
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        file = io.StringIO()
+        coverage.write((), file)
+        async for part in coverage.parts(request.desk, wanted.plan, wanted.prefix):
+            coverage.write_more(wanted.filtered(part), file)
+            yield file.getvalue().encode()
+            file = io.StringIO()
+        yield file.getvalue().encode()
+
+    return csv_file("coverage.csv", pieces())
 
 
 @dataclass(frozen=True, slots=True)
-class _Coverage:
+class _Wanted:
+    """The filters of the page."""
+
     plan: str
     prefix: str
     only_problems: bool
-    destinations: list[dict[str, Any]]
-    rows: list[dict[str, Any]]
-    """Destinations that the filters of the page leave."""
+
+    def filtered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row for row in rows if row["problem"]] if self.only_problems else rows
 
 
-async def _covered(request: PageRequest) -> _Coverage:
-    """Returns the destinations of the plan that the query names."""
-    plan = request.query.get("plan", "") or DEFAULT_PLAN
-    prefix, only_problems = _prefix(request), request.query.get("only") == "problems"
-    found = (await routes.find_coverage(request.desk, plan))["destinations"]
-    # numbers with the row's prefix are within the wanted prefix, or around it
-    near = [row for row in found if row["prefix"].startswith(prefix) or prefix.startswith(row["prefix"])]
-    rows = [row for row in near if row["problem"] or not only_problems]
-    return _Coverage(plan, prefix, only_problems, found, rows)
+def _wanted(request: PageRequest) -> _Wanted:
+    query = request.query
+    return _Wanted(query.get("plan", "") or DEFAULT_PLAN, _prefix(request), query.get("only") == "problems")
 
 
 def _prefix(request: PageRequest) -> str:

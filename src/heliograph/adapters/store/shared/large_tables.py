@@ -6,7 +6,14 @@ from typing import Any, Final
 from heliograph.adapters.store.shared.rows import route_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Steps, browse, listing
 from heliograph.app.configuration import Cost, MobileNetwork, Price, Route
-from heliograph.app.ports.large_tables import CostQuery, DecidingKeys, LargeRows, PriceQuery, RouteQuery
+from heliograph.app.ports.large_tables import (
+    CostQuery,
+    DecidingKeys,
+    DestinationQuery,
+    LargeRows,
+    PriceQuery,
+    RouteQuery,
+)
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.phone import prefixes
 
@@ -16,15 +23,18 @@ class StoredLargeTables(Operations):
     def deciding(self, keys: DecidingKeys) -> Steps[LargeRows]:
         prefixes = list(keys.prefixes)
         networks = yield Q.networks_of_number(prefixes=prefixes)
-        network = keys.network or (networks[-1][1] if networks else "")
+        if keys.are_several:
+            of_number = sorted({mccmnc for _, mccmnc, _ in networks})
+        else:
+            of_number = [keys.network or (networks[-1][1] if networks else "")]
         routes = yield Q.routes_of_number(
-            prefixes=prefixes, network=network, accounts=[0, keys.account], plans=["", keys.plan],
+            prefixes=prefixes, networks=of_number, accounts=[0, keys.account], plans=["", keys.plan],
             senders=list(keys.senders),
         )  # fmt: skip
         plans = [keys.plan, DEFAULT_PLAN]
         prices = yield Q.prices_of_number(prefixes=prefixes, plans=plans, plan=keys.plan, now=keys.at)
         connectors = sorted({row[2] for row in routes})
-        costs = yield Q.costs_of_number(prefixes=prefixes, network=network, connectors=connectors)
+        costs = yield Q.costs_of_number(prefixes=prefixes, networks=of_number, connectors=connectors)
         return LargeRows(
             [MobileNetwork(*row) for row in networks],
             [route_of(row) for row in routes],
@@ -42,6 +52,27 @@ class StoredLargeTables(Operations):
         rows = yield Q.networks_of_number(prefixes=list(prefixes))
         return [MobileNetwork(*row) for row in rows]
 
+    @listing
+    def costs_of(self, connector: int, networks: Sequence[str], prefixes: Sequence[str]) -> Steps[list[Cost]]:
+        rows = yield Q.costs_of_number(prefixes=list(prefixes), networks=list(networks), connectors=[connector])
+        return [Cost(*row) for row in rows]
+
+    @browse
+    def destinations(self, query: DestinationQuery) -> Steps[list[str]]:
+        found: list[str] = []
+        for span in _spans(query.near):
+            # no digit is below 0, so that this is the next prefix
+            low = span["low"] if query.after is None else max(span["low"], f"{query.after}0")
+            high, limit = span["high"], query.limit - len(found)
+            if limit and low < high:
+                rows = {*(yield Q.network_prefixes(low=low, high=high, limit=limit))}
+                for plan in query.plans:
+                    rows.update((yield Q.priced_prefixes(plan=plan, now=query.now, low=low, high=high, limit=limit)))
+                if query.are_routed:
+                    rows.update((yield Q.routed_prefixes(low=low, high=high, limit=limit)))
+                found += sorted(prefix for (prefix,) in rows)[:limit]
+        return found
+
 
 class StoredRoutingLists(Operations):
     @browse
@@ -49,6 +80,9 @@ class StoredRoutingLists(Operations):
         prefix, network, priority, route = query.after or ("", "", 1 << 62, 0)
         place = {"prefix": prefix, "network": network, "priority": priority, "route": route}
         spans = [{**span, **place, "connector": query.connector} for span in _spans(query.near)]
+        if query.is_from_end:
+            found = yield from _listed(Q.list_routes_back, Q.count_routes, spans[::-1], query.limit, query.first)
+            return [route_of(row) for row in reversed(found)]
         found = yield from _listed(Q.list_routes, Q.count_routes, spans, query.limit, query.first)
         return [route_of(row) for row in found]
 
@@ -76,7 +110,11 @@ class StoredRoutingLists(Operations):
     @browse
     def prices(self, query: PriceQuery) -> Steps[list[tuple[Price, bool]]]:
         spans = yield from _price_spans(query)
-        found = yield from _listed(Q.list_prices, Q.count_prices_in, spans, query.limit, query.first)
+        if query.is_from_end:
+            found = yield from _listed(Q.list_prices_back, Q.count_prices_in, spans[::-1], query.limit, query.first)
+            found.reverse()
+        else:
+            found = yield from _listed(Q.list_prices, Q.count_prices_in, spans, query.limit, query.first)
         return [(Price(*row), bool(holds)) for *row, holds in found]
 
     @browse
@@ -101,6 +139,11 @@ class StoredRoutingLists(Operations):
                 spans.append({**key, "past": int(query.past), "now": query.now})
         found = yield from _listed(Q.list_costs, Q.list_costs, spans, query.limit, 0)
         return [Cost(*row) for row in found]
+
+    @listing
+    def count_costs(self, connector: int) -> Steps[int]:
+        ((count,),) = yield Q.count_costs(connector=connector)
+        return int(count)
 
     @listing
     def networks(self, after: str, limit: int, mccmnc: str | None = None) -> Steps[list[MobileNetwork]]:

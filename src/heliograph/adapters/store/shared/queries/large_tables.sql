@@ -2,13 +2,13 @@
 SELECT prefix, mccmnc, name FROM mobile_network WHERE prefix {among(prefixes)} AND {present(network)}
 ORDER BY prefix {bytewise};
 
--- routes_of_number: The routes that may take a number of a network.
+-- routes_of_number: The routes that may take a number of some networks.
 SELECT {route} FROM route
 WHERE prefix {among(prefixes)} AND network = ''
   AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)} AND {present(route)}
 UNION ALL
 SELECT {route} FROM route
-WHERE prefix = '' AND network = :network AND network <> ''
+WHERE prefix = '' AND network {among(networks)} AND network <> ''
   AND account {among(accounts)} AND plan {among(plans)} AND sender {among(senders)} AND {present(route)};
 
 -- prices_of_number: The prices of a number in some plans; and of each plan some price that holds.
@@ -20,12 +20,12 @@ SELECT {price} FROM (
     WHERE plan = :plan AND since <= :now AND {present(price)} LIMIT 1
 ) AS held;
 
--- costs_of_number: The costs of a number of a network over some connectors.
+-- costs_of_number: The costs of a number of some networks over some connectors.
 SELECT {cost} FROM cost
 WHERE connector {among(connectors)} AND network = '' AND prefix {among(prefixes)} AND {present(cost)}
 UNION ALL
 SELECT {cost} FROM cost
-WHERE connector {among(connectors)} AND network = :network AND network <> '' AND {present(cost)};
+WHERE connector {among(connectors)} AND network {among(networks)} AND network <> '' AND {present(cost)};
 
 -- list_routes: A part of the routes in a span of prefixes, behind a place, the highest priority of a target first.
 SELECT {route} FROM route
@@ -33,6 +33,12 @@ WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR c
   AND (prefix, network) >= (:prefix, :network) AND {present(route)}
   AND ((prefix, network) > (:prefix, :network) OR priority < :priority OR (priority = :priority AND id > :route))
 ORDER BY prefix, network, priority DESC, id LIMIT :limit OFFSET :first;
+
+-- list_routes_back: A part of the routes in a span of prefixes, backwards from its end.
+SELECT {route} FROM route
+WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
+  AND {present(route)}
+ORDER BY prefix DESC, network DESC, priority, id DESC LIMIT :limit OFFSET :first;
 
 -- count_routes: How many routes are in a span of prefixes.
 SELECT count(*) FROM route
@@ -80,6 +86,17 @@ FROM (
 ) AS found
 WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix, since LIMIT :limit OFFSET :first;
 
+-- list_prices_back: A part of the prices of a plan in a span of prefixes, backwards from its end.
+SELECT {price}, since <= :now AND NOT is_replaced
+FROM (
+    SELECT {price}, EXISTS (
+        SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
+          AND later.since > price.since AND later.since <= :now AND {present(price)}) AS is_replaced
+    FROM price
+    WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)}
+) AS found
+WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix DESC, since DESC LIMIT :limit OFFSET :first;
+
 -- count_prices_in: How many prices of a plan are in a span of prefixes.
 SELECT count(*) FROM price
 WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)}
@@ -102,6 +119,23 @@ ORDER BY prefix LIMIT :limit;
 
 -- count_networks: How many prefixes have a network.
 SELECT count(*) FROM mobile_network WHERE {present(network)};
+
+-- count_costs: How many costs a connector has.
+SELECT count(*) FROM cost WHERE connector = :connector AND {present(cost)};
+
+-- priced_prefixes: The next prefixes in a span that have a price in a plan.
+SELECT DISTINCT prefix FROM price
+WHERE plan = :plan AND prefix >= :low AND prefix < :high AND since <= :now AND {present(price)}
+ORDER BY prefix LIMIT :limit;
+
+-- routed_prefixes: The next prefixes in a span that have a route for all accounts.
+SELECT DISTINCT prefix FROM route
+WHERE prefix >= :low AND prefix < :high AND network = '' AND account = 0 AND {present(route)}
+ORDER BY prefix LIMIT :limit;
+
+-- network_prefixes: The next prefixes in a span that have a network.
+SELECT prefix FROM mobile_network WHERE prefix >= :low AND prefix < :high AND {present(network)}
+ORDER BY prefix LIMIT :limit;
 
 -- prices_of_prefixes: All prices of some prefixes in a plan.
 SELECT {price} FROM price WHERE plan = :plan AND prefix {among(prefixes)} AND {present(price)};
