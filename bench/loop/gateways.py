@@ -332,6 +332,28 @@ class HeliographLimited(Heliograph):
         self.command("sender", "add", SENDER, "--account", "bench", "--state", "approved")
 
 
+class HeliographTwoBound(Heliograph):
+    """Ours with a second operator, which gets no messages."""
+
+    name = "heliograph-two-bound"
+    second_port = 0
+    """The SMPP port of that operator."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.command("connector", "set", "operator1", f"port={self.second_port}")
+
+
+class HeliographCandidates(HeliographTwoBound):
+    """The same with a route to the second operator, for all messages while the first cannot send."""
+
+    name = "heliograph-candidates"
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.command("route", "add", "--prefix", "", "--connector", "operator1", "--priority", "-1")
+
+
 class HeliographEncrypted(Heliograph):
     """Ours with an encrypted store."""
 

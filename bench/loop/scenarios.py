@@ -35,17 +35,19 @@ from bench.loop.gateways import (
     KANNEL,
     Gateway,
     Heliograph,
+    HeliographCandidates,
     HeliographEncrypted,
     HeliographLimited,
     HeliographNodes,
     HeliographPostgres,
+    HeliographTwoBound,
     Kannel,
     KannelSpool,
     Wish,
 )
 from bench.loop.phones import Traffic
 from bench.loop.processes import cpu_seconds, until
-from bench.loop.run import Bench, Load
+from bench.loop.run import Bench, Load, Operator
 
 Ours = TypeVar("Ours", bound=Heliograph)
 
@@ -221,19 +223,36 @@ class Stand:
     # --- the cost of safety
 
     def safety(self) -> Report:
-        """The full loop of an account without limits, of an account with all limits, and in an encrypted store. Pairs
-        with different ways of committing are left out."""
+        """The full loop of an account without limits, of an account with all limits, and in an encrypted store."""
+        return self._pairs("What safety costs", (Heliograph, HeliographLimited, HeliographEncrypted))
+
+    def candidates(self) -> Report:
+        """The full loop with two operators, of which one or both have a route of the numbers."""
+        folder = self._bench.folder / "second"
+        folder.mkdir(exist_ok=True)
+        second = Operator(self._bench.programs, folder)
+        second.start(100)
+        HeliographTwoBound.second_port = second.smpp_port
+        try:
+            return self._pairs(
+                "What a second candidate costs", (HeliographTwoBound, HeliographCandidates), connectors=2
+            )
+        finally:
+            second.stop()
+
+    def _pairs(self, title: str, kinds: Sequence[type[Heliograph]], connectors: int = 1) -> Report:
+        """The full loop of each kind, in pairs with the first. Pairs with different ways of committing are left out."""
         load = Load(seconds=self._options.seconds, scattered=True)
-        kinds = (Heliograph, HeliographLimited, HeliographEncrypted)
         found: dict[str, list[Run]] = {}
         for _ in range(self._options.runs):
             for kind in kinds:
-                found.setdefault(kind.name, []).append(self._measured(self._ours(kind, kind.name), load))
+                gateway = self._ours(kind, kind.name, connectors=connectors)
+                found.setdefault(kind.name, []).append(self._measured(gateway, load))
         rows = []
         for name, runs in found.items():
-            against = [(run, plain) for run, plain in zip(runs, found[OURS], strict=True) if alike(run, plain)]
+            against = [(run, plain) for run, plain in zip(runs, found[kinds[0].name], strict=True) if alike(run, plain)]
             if not against:
-                raise Refused(f"no pair of {OURS} and {name} committed in the same way; make more RUNS")
+                raise Refused(f"no pair of {kinds[0].name} and {name} committed in the same way; make more RUNS")
             rates = sorted(run.called_back / plain.called_back for run, plain in against)
             costs = sorted(run.cpu / plain.cpu for run, plain in against)
             run = middle([run for run, _ in against])
@@ -243,7 +262,7 @@ class Stand:
             )  # fmt: skip
         heads = ("gateway", "pairs", "callbacks/s", "CPU us/msg", "rate, ratio of pairs", "CPU, ratio of pairs",
                  "to submit_sm ms p50/p99")  # fmt: skip
-        return Report("What safety costs: full loop, closed, 64 connections", heads, rows)
+        return Report(f"{title}: full loop, closed, 64 connections", heads, rows)
 
     # --- several commits
 
@@ -739,6 +758,7 @@ SCENARIOS: dict[str, Callable[[Stand], Report | None]] = {
     "backlog": Stand.backlog,
     "retention": Stand.retention,
     "safety": Stand.safety,
+    "candidates": Stand.candidates,
     "kill": Stand.kill,
     "parts": Stand.parts,
     "commits": Stand.commits,
