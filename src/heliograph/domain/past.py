@@ -109,6 +109,7 @@ def describe_loss(known: KnownPast, found: FoundPast) -> str:
     if not found.moves:
         return (
             f"it has no mark of this data directory{after}, and a mark of {format_utc(known.at)}{before} was confirmed"
+            "; or it is another database than before"
         )
     if found.moves < known.moves:
         return (
