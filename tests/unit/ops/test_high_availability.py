@@ -54,6 +54,17 @@ def test_the_page_quotes_the_reasons_as_the_log_has_them() -> None:
     assert [reason for reason in quoted if reason not in source] == []
 
 
+def test_the_commands_of_the_page_ask_no_questions_and_know_their_variables() -> None:
+    """A command that asks, such as `switchover`, leaves the reader with a choice that the page does not explain."""
+    asking = re.findall(r"^ *patronictl .* (?:switchover|failover|reinit|restart|edit-config) .*$", PAGE, re.MULTILINE)
+    assert len(asking) >= 8
+    assert [line for line in asking if "--force" not in line] == []
+    known = variables((FOLDER / "cluster.env").read_text(encoding="utf-8"))
+    used = set(re.findall(r"\$([A-Z][A-Z0-9_]+)", PAGE))
+    assert used >= {"DB1", "GATEWAY1", "BALANCER", "DATABASE_PASSWORD"}
+    assert used <= known.keys()
+
+
 @pytest.mark.peer
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith("haproxy")])
 def test_haproxy_takes_its_files(name: str, tmp_path: Path) -> None:
