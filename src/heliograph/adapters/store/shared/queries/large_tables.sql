@@ -97,12 +97,15 @@ FROM (
 ) AS found
 WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix DESC, since DESC LIMIT :limit OFFSET :first;
 
--- count_prices_in: How many prices of a plan are in a span of prefixes.
-SELECT count(*) FROM price
-WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)}
-  AND (CAST(:past AS bigint) = 1 OR NOT EXISTS (
-    SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
-      AND later.since > price.since AND later.since <= :now AND {present(price)}));
+-- count_prices_in: How many prices of a plan are in a span of prefixes. Only a price with a date replaces others.
+SELECT count(*) - CASE WHEN CAST(:past AS bigint) = 1 THEN 0 ELSE (
+    SELECT count(*) FROM (
+        SELECT prefix, max(since) AS newest FROM price
+        WHERE plan = :plan AND prefix >= :low AND prefix < :high AND since > 0 AND since <= :now AND {present(price)}
+        GROUP BY prefix
+    ) AS held JOIN price AS p ON p.plan = :plan AND p.prefix = held.prefix AND p.since < held.newest AND {present(price)}
+) END
+FROM price WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)};
 
 -- list_costs: A part of the costs of a connector, behind a place.
 SELECT {cost} FROM cost
