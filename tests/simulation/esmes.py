@@ -511,7 +511,7 @@ class Esmes:
     async def serve(self, services: Services, binds: Binds, deliverer: BindDeliverer) -> None:
         """A new life of the gateway listens."""
         self.services = services
-        self.server = SmppServer(services, binds, deliverer, 100)
+        self.server = SmppServer(services, binds, deliverer, 100, lambda _: None)
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self.server.report()), loop.create_task(self.server._settle())]
         for customer in self.customers:

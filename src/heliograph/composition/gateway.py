@@ -442,7 +442,7 @@ class Gateway:
             longest_validity_ms=terms(self._settings).rules.validity_ms,
         )
         listening.further.append(self._smpp_server.reload)
-        await self._smpp_server.open(services, embedded=self._store.leases is None)
+        await self._smpp_server.open(services, self.engine.watch, embedded=self._store.leases is None)
 
     def _make_api(self, composer: Composer, sending: Sending) -> "Api":
         from heliograph.api.app import Api

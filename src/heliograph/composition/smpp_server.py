@@ -14,6 +14,7 @@ from heliograph.config.settings import SmppServerSettings
 from heliograph.domain.message.way import Way
 from heliograph.net.tls import CertificateFiles
 from heliograph.runtime.environment import MakeDeliverer
+from heliograph.runtime.tasks import Watch
 
 if TYPE_CHECKING:
     from heliograph.adapters.smpp_server.deliverer import BindDeliverer
@@ -62,10 +63,10 @@ class CustomerBinds:
         )
         return self._deliverer
 
-    async def open(self, services: "Services", *, embedded: bool) -> None:
+    async def open(self, services: "Services", watch: Watch, *, embedded: bool) -> None:
         """Starts to listen, if the server is on. Raises OSError; its `filename` is the address where that is in use.
 
-        `embedded`: no other node uses the store.
+        `watch`: called with each task that must not end before `stop`. `embedded`: no other node uses the store.
         """
         if self._binds is None or self._deliverer is None:
             return
@@ -73,7 +74,7 @@ class CustomerBinds:
 
         if embedded:
             await services.store.clear()
-        server = self._server = SmppServer(services, self._binds, self._deliverer, self._settings.connections)
+        server = self._server = SmppServer(services, self._binds, self._deliverer, self._settings.connections, watch)
         if self._listen:
             self.address = await self._listen_at(server, self._listen, None)
         if self._settings.tls_listen:

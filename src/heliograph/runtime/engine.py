@@ -444,8 +444,12 @@ class Engine:
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
-        task.add_done_callback(self._ended)
+        self.watch(task)
         self._tasks.append(task)
+
+    def watch(self, task: asyncio.Task[None]) -> None:
+        """Sets `failed` if the task ends by an error, and logs that. The task may belong to another part."""
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (problem := task.exception()) is None:

@@ -54,6 +54,8 @@ class Rig:
 
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
+        self.failures: list[str] = []
+        """Names of the server's tasks that ended by an error."""
         self.binds = Binds(BindCounters())
         self.refusals = Refusals()
         self.services = Services(
@@ -72,9 +74,16 @@ class Rig:
             Proxies(()),
         )
         self.deliverer = BindDeliverer(self.binds, {}, gateway.clock, 72, lambda: None)  # type: ignore[arg-type] # no notices here
-        self.server = SmppServer(self.services, self.binds, self.deliverer, 20)
+        self.server = SmppServer(self.services, self.binds, self.deliverer, 20, self.watch)
         self.port = 0
         self.clients: list[Esme] = []
+
+    def watch(self, task: asyncio.Task[None]) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is not None:
+                self.failures.append(task.get_name())
+
+        task.add_done_callback(ended)
 
     async def connect(self) -> Esme:
         client = await Esme.connect(self.port)
@@ -249,6 +258,22 @@ async def test_a_bind_whose_end_the_store_did_not_take_is_forgotten_later(
     await wait_until(lambda: not rig.services.departed)
     reporting.cancel()
     await rig.bound()
+
+
+async def test_tasks_of_the_server_are_watched(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its reports the server would go on, and count binds that have ended."""
+
+    async def fail(*_: Any) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(rig.services.store, "report", fail)
+    monkeypatch.setattr(rig.services.resubmissions, "reload", fail)
+    monkeypatch.setattr(server, "REPORT_S", 0.01)
+    monkeypatch.setattr(server, "SETTLE_S", 0.01)
+    other = SmppServer(rig.services, rig.binds, rig.deliverer, 20, rig.watch)
+    await other.listen("127.0.0.1", 0)
+    await wait_until(lambda: sorted(rig.failures) == ["arrived answers", "reports of binds"])
+    await other.stop(0)
 
 
 async def test_a_bind_that_ends_while_it_is_reported_is_forgotten(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -37,11 +37,20 @@ END_S: Final = 1.0
 class SmppServer:
     """Accepts connections at its addresses, and ends them."""
 
-    def __init__(self, services: Services, binds: Binds, deliverer: BindDeliverer, most_connections: int) -> None:
+    def __init__(
+        self,
+        services: Services,
+        binds: Binds,
+        deliverer: BindDeliverer,
+        most_connections: int,
+        watch: Callable[[asyncio.Task[None]], None],
+    ) -> None:
+        """`watch` is called with each task that must not end before `stop`."""
         self._services = services
         self._binds = binds
         self._deliverer = deliverer
         self._most = most_connections
+        self._watch = watch
         self._handshaking = Clients(Shares(most_connections, unfinished_of_one=HANDSHAKES_OF_ONE), lambda *_: None)
         self._listeners: list[Listener] = []
         self._connections: Connections[EsmeConnection] = binds.connections
@@ -60,7 +69,12 @@ class SmppServer:
         )
         self._listeners.append(listener)
         if not self._loops:
-            self._loops = [asyncio.create_task(work) for work in (self.report(), self._settle())]
+            self._loops = [
+                asyncio.create_task(self.report(), name="reports of binds"),
+                asyncio.create_task(self._settle(), name="arrived answers"),
+            ]
+            for loop in self._loops:
+                self._watch(loop)
         return listener.port
 
     async def report(self) -> None:
