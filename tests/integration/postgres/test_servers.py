@@ -20,7 +20,9 @@ from heliograph.app.configuration import TopUp
 from heliograph.app.facts import Facts
 from heliograph.app.marks import attempted
 from heliograph.app.ports import Unavailable
+from heliograph.runtime.past import PastKeeper
 from tests.support.certificates import CertificateAuthority
+from tests.support.gateway import MemoryJournal
 from tests.support.peers import foreign_program
 from tests.support.ports import free_port, listens
 from tests.support.postgres import LIMITS, Server, server, urls
@@ -28,6 +30,7 @@ from tests.support.process import eventually
 from tests.support.store import CREDIT, START, Given
 from tests.support.switchable_relay import SwitchableRelay
 from tests.support.timeouts import PATIENCE_S
+from tests.support.virtual_time import VirtualClock
 
 PATIENT = replace(LIMITS, statement=120.0)
 """Who waits for an answer waits for minutes, if nobody tells it that there will be none."""
@@ -51,6 +54,38 @@ PORT = "SELECT current_setting('port')::int"
 )  # fmt: skip
 def test_a_url_for_each_host(url: str, each: list[str]) -> None:
     assert each_host(url) == each
+
+
+async def test_no_connection_joins_many_stuck_commits(
+    own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server keeps a connection whose commit waits for a standby, also when its client has gone."""
+    monkeypatch.setattr("heliograph.adapters.store.postgres.servers.STUCK_S", 0.0)
+    monkeypatch.setattr("heliograph.adapters.store.postgres.servers.MOST_STUCK", 3)
+    gateway = Servers(own_server.url(), LIMITS, PastKeeper(tmp_path, VirtualClock(), MemoryJournal()))
+    await own_server.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    await own_server.execute("SELECT pg_reload_conf()")
+    stuck = [await Servers(own_server.url(), LIMITS).connect() for _ in range(3)]
+    commits = [asyncio.create_task(db.execute("SELECT pg_logical_emit_message(true, 'trial', '')")) for db in stuck]
+
+    async def refusal() -> str:
+        try:
+            (await gateway.connect()).terminate()
+        except Unavailable as problem:
+            return str(problem)
+        return ""
+
+    async with asyncio.timeout(PATIENCE_S):
+        while not (said := await refusal()):
+            pass
+    assert "no synchronous standby confirms commits: 3 of them wait" in said
+    (await Servers(own_server.url(), LIMITS).connect()).terminate()  # a command is not refused
+    await own_server.execute("ALTER SYSTEM RESET synchronous_standby_names")
+    await own_server.execute("SELECT pg_reload_conf()")
+    await asyncio.gather(*commits)
+    (await gateway.connect()).terminate()
+    for db in stuck:
+        db.terminate()
 
 
 @pytest.fixture

@@ -47,6 +47,19 @@ _WRONG_URL = (ValueError, asyncpg.InterfaceError)
 _TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 """Reads the timeline: a number that grows each time a standby becomes the primary, for example 3."""
 
+_STUCK = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND wait_event = 'SyncRep'
+  AND state_change < now() - make_interval(secs => $1)
+"""
+
+STUCK_S = 5.0
+"""Seconds after which a commit that no standby confirms counts as stuck."""
+
+MOST_STUCK = 30
+"""Stuck commits at which no gateway connects any more. A commit that a gateway has given up keeps its connection on the
+server until a standby confirms it: without a limit, the tries of some minutes would take all that a server has."""
+
 
 class Servers:
     """The hosts of a URL, separated by commas, such as `postgresql://db1,db2/heliograph`.
@@ -90,6 +103,7 @@ class Servers:
             timeline, found = max(answers, key=lambda answer: answer[0])
             if self.guard is not None:
                 await self._judge(self.guard, timeline, found)
+                await self._refuse_stuck(found)
             if timeline < self.timeline:
                 raise Away("the server that takes writes was replaced by another, which does not answer")
             self.timeline, chosen = timeline, found
@@ -132,6 +146,13 @@ class Servers:
         except asyncpg.UndefinedTableError:
             found = FoundPast(timeline=timeline)
         guard.judge(found)
+
+    async def _refuse_stuck(self, db: Db) -> None:
+        """Raises Away if many commits wait for a standby in vain."""
+        async with asyncio.timeout(self.limits.connect):
+            stuck = await db.fetchval(_STUCK, STUCK_S)
+        if stuck >= MOST_STUCK:
+            raise Away(f"no synchronous standby confirms commits: {stuck} of them wait")
 
     def note_commits(self) -> None:
         """Passes the last confirmed commit on to the guard."""
