@@ -1,20 +1,22 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.ports import Store
-from tests.support.memory_store import MemoryOpener
+from tests.support.memory_store import MemoryOpener, SharedMemoryOpener
 from tests.support.store import OPENERS, Given, LoopOpener, Opener
 
-STORES = {"memory": MemoryOpener} | OPENERS
+STORES: dict[str, Callable[[Path], Opener]] = {"memory": MemoryOpener} | OPENERS
+OTHERS: dict[str, Callable[[Path], Opener]] = {"memory-shared": SharedMemoryOpener, "sqlite-on-loop": LoopOpener}
+"""Stores that only some modules use."""
 
 
 @pytest.fixture(params=STORES)
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Opener:
     """Where the store under test keeps its data. Modules with `on_every_driver` run on one more."""
-    return (STORES | {"sqlite-on-loop": LoopOpener})[request.param](tmp_path)
+    return (STORES | OTHERS)[request.param](tmp_path)
 
 
 @pytest.fixture

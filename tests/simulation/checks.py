@@ -62,36 +62,33 @@ class Marks:
 
     def _sending(self) -> Iterator[str]:
         rows = self._rows
-        dispatch = rows.marks.get(DISPATCH, 0)
         for key in self._unsent - rows.queue.keys():
             message = rows.messages[key]
             unanswered = [n for n in range(message.segments) if (key, n) not in rows.sent]
             if not unanswered or key in rows.finals:
                 self._unsent.discard(key)
-            elif message.state == State.SENT and key <= dispatch:
+            elif message.state == State.SENT and key <= rows.mark(key, DISPATCH):
                 yield f"nothing will send the parts {unanswered} of {key}"
 
     def _reporting(self) -> Iterator[str]:
         rows = self._rows
-        awaiting = rows.marks.get(AWAITING, 0)
         for part in self._unreported - {(key, segment) for _, _, key, segment in rows.awaiting}:
             key, n = part
             subject = None if key in rows.finals or part in rows.parts else rows.messages.get(key)
             if subject is None or not subject.wants_receipt or rows.sent[part].status != 0:
                 self._unreported.discard(part)
-            elif key <= awaiting:
+            elif key <= rows.mark(key, AWAITING):
                 yield f"the receipt of part {n} of {key} would not be recognised"
 
     def _telling(self) -> Iterator[str]:
         rows = self._rows
-        callback = rows.marks.get(CALLBACK, 0)
         retries = rows.retries
         for key in [key for key in self._untold if key not in retries or retries[key].due is None]:
             inbound = rows.inbound.get(key)
             is_owed = rows.finals[key].owed if inbound is None else bool(inbound.way)
             if not is_owed or key in rows.callbacks or (inbound is None and key not in rows.messages):
                 self._untold.discard(key)
-            elif key <= callback:
+            elif key <= rows.mark(key, CALLBACK):
                 yield (
                     f"nothing will make the callback of {key}"
                     if inbound is None
@@ -104,7 +101,7 @@ def attempt(shards: list[Rows], connector: int, message: Message) -> list[str]:
     for rows in shards:
         if message.key in rows.messages:
             row = rows.queue.get(message.key)
-            if message.key > rows.marks.get(attempted(connector), 0) and (row is None or not row.attempted):
+            if message.key > rows.mark(message.key, attempted(connector)) and (row is None or not row.attempted):
                 return [f"{message.key} is sent, and by its mark it certainly was not"]
     return []
 

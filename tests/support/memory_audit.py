@@ -62,7 +62,7 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
         over = key in rows.finals or answered[key] >= message.segments
         if key in rows.queue and over:
             yield f"The message {_name(message)} is in the queue, although it is over."
-        due = message.state == State.SCHEDULED or key <= rows.marks.get(DISPATCH, 0)
+        due = message.state == State.SCHEDULED or key <= rows.mark(key, DISPATCH)
         if due and not over and key not in rows.queue:
             yield f"Nothing will send the message {_name(message)}."
         if (message.state in ENDED) and key not in rows.finals:
@@ -74,18 +74,18 @@ def _wrong_work(rows: Rows) -> Iterator[str]:
             yield f"A part of a message (key {key}) was sent that is not there."
             continue
         open_part = (key, segment) not in rows.parts and key not in rows.finals and answer.status == 0
-        below = sent.wants_receipt and key <= rows.marks.get(AWAITING, 0)
+        below = sent.wants_receipt and key <= rows.mark(key, AWAITING)
         if open_part and below and (key, segment) not in listed:
             yield f"The receipt of a part of {_name(sent)} would not be recognised."
     for key, end in rows.finals.items():
         retry = rows.retries.get(key)
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)
-        if end.owed and key <= rows.marks.get(CALLBACK, 0) and not waits:
+        if end.owed and key <= rows.mark(key, CALLBACK) and not waits:
             yield f"Nothing will make the callback of {_name(rows.messages[key])}."
     for key, inbound in rows.inbound.items():
         retry = rows.retries.get(key)
         waits = key in rows.callbacks or (retry is not None and retry.due is not None)
-        if inbound.way and key <= rows.marks.get(CALLBACK, 0) and not waits:
+        if inbound.way and key <= rows.mark(key, CALLBACK) and not waits:
             yield f"Nothing will make the callback of the inbound message {to_hex(key, inbound.tail)}."
     for low in rows.balance_notices.values():
         key = LOW_BALANCE - low.id

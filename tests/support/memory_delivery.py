@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 from heliograph.app.configuration import (
@@ -40,15 +41,16 @@ from heliograph.app.records import (
 from heliograph.domain.limits.acceptance import Spender, judge
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.limits.gate import OF_SUSPENDED
-from heliograph.domain.message.ids import first_key_at
+from heliograph.domain.message.ids import first_key_at, time_of, worker_of
 from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from tests.support.memory_inbound import keep_inbound
+from tests.support.memory_leases import claimable, is_unsent, take_worker, unlisted_parts
 from tests.support.memory_reading import MemoryReading, way_of
 from tests.support.memory_retention import redacted
-from tests.support.memory_rows import Batch, End, Moved, PartRow, QueueRow, Reference, RetryRow, Rows, end_holds
+from tests.support.memory_rows import Batch, End, Moved, QueueRow, Reference, RetryRow, Rows, end_holds
 from tests.support.memory_series import owe_series
 from tests.support.memory_suppressions import is_whole, obey, withdraw
 
@@ -109,14 +111,19 @@ def void(rows: Rows, accept: Accept) -> bool:
     if not keys:
         return True
     waiting = [rows.queue[key] for key in keys if key in rows.queue]
+    used = None if accept.reference is None else rows.references.get((accept.account, accept.reference))
+    messages = [rows.messages[key] for key in keys]
     is_taken = (
-        any(row.node is not None or row.attempted for row in waiting)
+        (used is not None and used.key == accept.key and used.replayed)
+        or any(row.node is not None or row.attempted for row in waiting)
         or any((key, 0) in rows.sent for key in keys)
         or any(key in rows.finals and rows.messages[key].price for key in keys)
+        or any(map(_fell_due, messages))
     )
     if is_taken:
-        for message in (rows.messages[key] for key in keys):
-            if message.key not in rows.queue and message.key not in rows.finals and (message.key, 0) not in rows.sent:
+        for message in messages:
+            is_over = message.key in rows.finals or (message.key, 0) in rows.sent
+            if message.key not in rows.queue and not is_over and not _fell_due(message):
                 rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
         return False
     for key in keys:
@@ -133,8 +140,9 @@ def void(rows: Rows, accept: Accept) -> bool:
     return True
 
 
-def _claimable(rows: Rows) -> list[QueueRow | RetryRow | PartRow]:
-    return [*rows.queue.values(), *rows.retries.values(), *rows.inbound_parts.values()]
+def _fell_due(message: Message) -> bool:
+    """Whether a message was accepted as scheduled, and has been claimed since."""
+    return message.state == State.SENT and message.time > time_of(message.key) + 1000
 
 
 class MemoryCommits(MemoryReading):
@@ -144,6 +152,7 @@ class MemoryCommits(MemoryReading):
         for accept in facts.accepts:
             accept.verdict = Verdict.UNAVAILABLE
         rows = self._open()
+        self._place.check_node(self._place.node)
         _check(facts)
         if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
             raise StoreRejected("a message is there already")
@@ -180,7 +189,7 @@ class MemoryCommits(MemoryReading):
             self._retry(rows, retry)
         for done in facts.callbacks:
             self._called_back(rows, done)
-        rows.marks.update(facts.marks)
+        rows.marks.setdefault(self._place.worker, {}).update(facts.marks)
         self._place.note_low_balances()
 
     def _progress(self, rows: Rows, part: PartReceipt) -> None:
@@ -213,6 +222,7 @@ class MemoryCommits(MemoryReading):
         if spender is not None and spender.allowance is not None and not accept.exempt:
             rows.used[accept.account] = spender.allowance
         if accept.verdict is Verdict.REPLAYED and accept.reference is not None and used is not None:
+            used.replayed = True
             first = self._first(rows, accept.account, accept.reference, used)
             accept.key, accept.tail, accept.total = first.key, first.tail, first.total
             accept.scheduled, accept.messages = first.scheduled, first.messages
@@ -301,53 +311,50 @@ class MemoryCommits(MemoryReading):
 
     async def recover(self, worker: int, node: int) -> Recovery:
         rows = self._open()
-        self._place.node = node
-        for row in _claimable(rows):
-            row.node = row.node if row.node == node else None
-        for unanswered in rows.unanswered.values():
-            unanswered.lost = unanswered.lost or unanswered.node != node
-        rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
-        rows.node_reports = {number: report for number, report in rows.node_reports.items() if number == node}
-        above = {name: rows.marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
-        open_keys = sorted(rows.messages.keys() - rows.finals.keys())
+        self._place.node, self._place.worker = node, worker
+        if self._place.shared:
+            take_worker(self._place, worker, node)
+        else:
+            self._give_up_others(rows, node)
+        marks = rows.marks.get(worker, {})
+        above = {name: marks.get(name, 0) for name in (DISPATCH, AWAITING, CALLBACK)}
+        ours = partial(filter, lambda key: not self._place.shared or worker_of(key) == worker)
+        open_keys = sorted(ours(rows.messages.keys() - rows.finals.keys()))
         return Recovery(
             last_key=max((0, *rows.messages, *rows.batches, *rows.inbound)),
-            marks=dict(rows.marks),
+            marks=dict(marks),
             unsent=[
-                self._queued(rows, key, key <= rows.marks.get(attempted(rows.messages[key].connector), 0), queued=False)
+                self._queued(rows, key, key <= marks.get(attempted(rows.messages[key].connector), 0), queued=False)
                 for key in open_keys
-                if key > above[DISPATCH] and self._unsent(rows, key)
+                if key > above[DISPATCH] and is_unsent(rows, key)
             ],
             outstanding=[
                 self._outstanding(rows, key)
                 for key in open_keys
-                if key > above[AWAITING] and self._awaits(rows, key)
+                if key > above[AWAITING] and unlisted_parts(rows, key)
             ],
             owed=[
                 self._notice(rows, key, end.at)
-                for key, end in sorted(rows.finals.items())
+                for key, end in ((key, rows.finals[key]) for key in sorted(ours(rows.finals)))
                 if key > above[CALLBACK] and end.owed and end.state is not None
                 if key not in rows.callbacks and key not in rows.retries
             ] + [
                 self._notice(rows, key, message.at)
-                for key, message in sorted(rows.inbound.items())
+                for key, message in ((key, rows.inbound[key]) for key in sorted(ours(rows.inbound)))
                 if key > above[CALLBACK] and message.way and key not in rows.callbacks and key not in rows.retries
             ],
             unanswered=bool(rows.unanswered),
             early=list(rows.early),
         )  # fmt: skip
 
-    def _unsent(self, rows: Rows, key: int) -> bool:
-        message = rows.messages[key]
-        answered = sum(of == key for of, _ in rows.sent)
-        return message.state == State.SENT and key not in rows.queue and answered < message.segments
-
-    def _awaits(self, rows: Rows, key: int) -> bool:
-        listed = {segment for *_, of, segment in rows.awaiting if of == key}
-        return rows.messages[key].wants_receipt and any(
-            of == key and row.status == 0 and (key, segment) not in rows.parts and segment not in listed
-            for (of, segment), row in rows.sent.items()
-        )
+    def _give_up_others(self, rows: Rows, node: int) -> None:
+        """Frees the claims of earlier runs, where a single node uses the rows."""
+        for row in claimable(rows):
+            row.node = row.node if row.node == node else None
+        for unanswered in rows.unanswered.values():
+            unanswered.lost = unanswered.lost or unanswered.node != node
+        rows.link_states = {key: state for key, state in rows.link_states.items() if state.node == node}
+        rows.node_reports = {number: report for number, report in rows.node_reports.items() if number == node}
 
 
 class MemoryQueue(MemoryReading):
@@ -357,6 +364,7 @@ class MemoryQueue(MemoryReading):
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> list[Queued]:
         rows = self._open()
+        self._place.check_node(node)
         due = self._due(rows, connector, now)
         if not accounts:
             return self._claim(rows, due[:limit], node)
@@ -367,6 +375,7 @@ class MemoryQueue(MemoryReading):
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:
         rows = self._open()
+        self._place.check_node(node)
         over = [(row.expires, key) for key, row in rows.queue.items() if row.node is None and row.expires <= now]
         return self._claim(rows, (key for _, key in sorted(over)[:limit]), node)
 
@@ -383,7 +392,7 @@ class MemoryQueue(MemoryReading):
 
     async def release(self, node: int) -> int:
         rows = self._open()
-        held = [row for row in _claimable(rows) if row.node == node]
+        held = [row for row in claimable(rows) if row.node == node]
         for row in held:
             row.node = None
         return len(held)
@@ -522,6 +531,7 @@ class MemoryNotices(MemoryReading):
 
     async def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> list[Notice]:
         rows = self._open()
+        self._place.check_node(node)
         due = sorted(
             (row.due, key)
             for key, row in rows.retries.items()
@@ -536,6 +546,7 @@ class MemoryNotices(MemoryReading):
 
     async def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> list[Notice]:
         rows = self._open()
+        self._place.check_node(node)
         parked = sorted(
             (row.due, key)
             for key, row in rows.retries.items()

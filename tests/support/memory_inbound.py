@@ -97,10 +97,12 @@ class MemoryInbound(MemoryReading):
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:
         rows = self._open()
+        self._place.check_node(node)
         return self._claim(rows, [of for of in sets if len(self._waiting(rows, of)) >= of.total], node)
 
     async def ready(self, before: int, limit: int, node: int) -> list[list[InboundPart]]:
         rows = self._open()
+        self._place.check_node(node)
         waiting = self._all_waiting(rows)
         since = {of: min(row.part.at for row in parts) for of, parts in waiting.items() if parts}
         ready = [

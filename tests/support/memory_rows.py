@@ -30,7 +30,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.notice import LowBalance
-from heliograph.app.ports import ConnectorReport, NodeReport, Unavailable
+from heliograph.app.ports import ConnectorReport, Fenced, NodeReport, Unavailable
 from heliograph.app.ports.backlog import OrderAnswer, QueueOrder
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.ports.sending_lists import SendingList
@@ -51,6 +51,7 @@ from heliograph.app.records import (
 from heliograph.domain.error import Reason
 from heliograph.domain.limits.allowance import Allowance
 from heliograph.domain.limits.pumping import TrafficCount
+from heliograph.domain.message.ids import worker_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import Stage
 from heliograph.domain.message.suppression import Suppression
@@ -100,6 +101,8 @@ class Reference:
     key: int
     batch: bool
     scheduled: bool
+    replayed: bool = False
+    """Whether a repeat of the request got the result of the first."""
 
 
 @dataclass(slots=True)
@@ -145,6 +148,14 @@ class OwedRow:
     id: int
     key: int
     at: int
+
+
+@dataclass(slots=True)
+class NodeRow:
+    """A node's lease. `until` is its end by the store's clock (ms); `gone` says that the node was given up."""
+
+    until: int = 0
+    gone: bool = False
 
 
 @dataclass(slots=True)
@@ -238,10 +249,20 @@ class Rows:
     dropped: dict[tuple[int, EntryKind], DroppedMoney] = field(default_factory=dict)
     archive: "Rows | None" = None
     """The dropped rows for tests that look at them; None for others."""
-    marks: dict[str, int] = field(default_factory=dict)
+    marks: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Marks by worker and name."""
+    nodes: dict[int, NodeRow] = field(default_factory=dict)
+    workers: dict[int, int | None] = field(default_factory=dict)
+    """The node that has a worker number; None while no node has it."""
+    slots: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Nodes by connector and bind slot."""
     revision: int = 0
     given: dict[str, int] = field(default_factory=dict)
     """The last number given to an account, a connector, a route, a ledger entry."""
+
+    def mark(self, key: int, name: str) -> int:
+        """Returns a mark of the worker that made the key."""
+        return self.marks.get(worker_of(key), {}).get(name, 0)
 
 
 def merged(shards: Sequence[Rows]) -> Rows:
@@ -294,12 +315,20 @@ class MemoryState:
         self.closed = False
         self.rows = Rows() if rows is None else rows
         self.people = People()
-        self.node = 0
+        self.node = self.worker = 0
+        """The node that writes, and its worker number."""
+        self.shared = False
+        """Whether other nodes may use the rows, too."""
 
     def open(self) -> Rows:
         if self.broken or self.closed:
             raise Unavailable("the store is broken or closed")
         return self.rows
+
+    def check_node(self, node: int) -> None:
+        """Raises Fenced if the node was given up."""
+        if node in self.rows.nodes and self.rows.nodes[node].gone:
+            raise Fenced("the work of this node was given to others")
 
     def staff(self) -> People:
         self.open()

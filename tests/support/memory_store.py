@@ -34,6 +34,7 @@ from tests.support.memory_factors import MemoryFactors
 from tests.support.memory_guard import MemoryGuard
 from tests.support.memory_inbound import MemoryInbound, MemoryPulls
 from tests.support.memory_large_tables import MemoryLargeTables, MemoryRoutingLists
+from tests.support.memory_leases import MemoryLeases
 from tests.support.memory_past import MemoryPast
 from tests.support.memory_reading import MemoryMessages, MemoryUpkeep
 from tests.support.memory_refusals import MemoryRefusedRequests
@@ -44,6 +45,7 @@ from tests.support.memory_sending_lists import MemorySendingLists
 from tests.support.memory_series import MemorySeries
 from tests.support.memory_sign_ins import MemorySignIns
 from tests.support.memory_suppressions import MemorySuppressions
+from tests.support.store import START
 
 
 class Noting:
@@ -147,3 +149,14 @@ class MemoryOpener:
 
     async def __call__(self) -> MemoryStore:
         return MemoryStore(self._rows)
+
+
+class SharedMemoryOpener(MemoryOpener):
+    """Opens stores that several nodes share. The store's clock stands still."""
+
+    embedded = False
+
+    async def __call__(self) -> MemoryStore:
+        store = await super().__call__()
+        store.leases = MemoryLeases(store._place, lambda: START)
+        return store

@@ -540,7 +540,7 @@ def test_no_key_is_given_below_a_mark() -> None:
     async def story(rig: Rig) -> None:
         await rig.kill()
         ahead = first_key_at(rig.clock.now() + HOUR)
-        rig.rows.marks |= {DISPATCH: ahead, AWAITING: ahead, CALLBACK: ahead}
+        rig.rows.marks[0] = {DISPATCH: ahead, AWAITING: ahead, CALLBACK: ahead}
         await rig.start()
         assert (await rig.send(rig.fresh())).key > ahead
 
