@@ -92,8 +92,8 @@ class PastKeeper:
 
     # --- the guard
 
-    def judge(self, found: FoundPast) -> None:
-        match compare(self.known, found, self._clock.now()):
+    def judge(self, found: FoundPast, asked: KnownPast | None = None) -> None:
+        match compare(asked or self.known, found, self._clock.now()):
             case PastState.WHOLE:
                 if self.problem:
                     self.problem = ""
@@ -137,7 +137,8 @@ class PastKeeper:
         while True:
             try:
                 if self.problem:
-                    self.judge(await past.find(self.known))
+                    known = self.known
+                    self.judge(await past.find(known), known)
                 elif self._has_commits or self._clock.monotonic() - self._moved >= IDLE_S:
                     await self._move(past)
                 outage.found_there("past")
@@ -159,9 +160,9 @@ class PastKeeper:
 
     async def _move(self, past: Past) -> None:
         self._has_commits = False
-        now = self._clock.now()
-        found = await past.move(self.known, now)
-        self.judge(found)
+        now, known = self._clock.now(), self.known
+        found = await past.move(known, now)
+        self.judge(found, known)
         self.known = moved(self.known, found, now)
         self._moved = self._clock.monotonic()
         await self._in_thread(self._save)

@@ -132,6 +132,31 @@ def test_a_loss_stops_the_gateway_and_its_acceptance_ends_it(tmp_path: Path) -> 
     run(story())
 
 
+def test_commits_while_the_answer_is_on_its_way_are_not_lost(tmp_path: Path) -> None:
+    """Each new connection tells the guard of the commits so far."""
+
+    async def story() -> None:
+        scene = Scene(tmp_path)
+        rows, move = scene.store._place.rows, scene.store.past.move
+
+        async def slow(known: KnownPast, now: int) -> FoundPast:
+            found = await move(known, now)
+            rows.commits[8] = found.moves + 2
+            scene.keeper.note_commits(8, found.moves + 2)
+            return found
+
+        scene.store.past.move = slow  # type: ignore[method-assign]
+        rows.commits[8] = 1
+        scene.keeper.note_commits(8, 1)
+        task = scene.keep()
+        await asyncio.sleep(3 * IDLE_S)
+        assert scene.events() == []
+        assert scene.keeper.known.commits == rows.commits[8] > 2
+        task.cancel()
+
+    run(story())
+
+
 def test_a_start_that_waits_goes_on_once_a_person_accepted(tmp_path: Path) -> None:
     run(_wait_for_a_person(tmp_path))
 

@@ -77,9 +77,13 @@ class PastGuard(Protocol):
     known: KnownPast
     """The past that the data directory saw confirmed."""
 
-    def judge(self, found: FoundPast) -> None:
+    def judge(self, found: FoundPast, asked: KnownPast | None = None) -> None:
         """Compares the found past with the known one. Raises PastLost, and Fenced if a person accepted the loss while
-        this process still has the work of the lost past in its memory."""
+        this process still has the work of the lost past in its memory.
+
+        `asked`: the past that was known when the database was asked. More may be known by now, because commits went on
+        while the answer was on its way.
+        """
 
     def note_commits(self, writer: int, commits: int) -> None:
         """Notes the confirmed commits of the connection that commits."""

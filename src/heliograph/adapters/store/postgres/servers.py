@@ -145,7 +145,7 @@ class Servers:
                 found = await drive(db, partial(find_past, known))
         except asyncpg.UndefinedTableError:
             found = FoundPast(timeline=timeline)
-        guard.judge(found)
+        guard.judge(found, known)
 
     async def _refuse_stuck(self, db: Db) -> None:
         """Raises Away if many commits wait for a standby in vain."""
