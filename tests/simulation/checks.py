@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from heliograph.app.commit.pieces import NAMED, OWNED
 from heliograph.app.facts import NO_ANSWER, Accept, CallbackEnd, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, attempted
+from heliograph.app.ports import Part
 from heliograph.domain.message.receipt import NO_CODE, Delivery, worst
 from heliograph.domain.message.state import State
 from heliograph.domain.pace.pace import LONGEST_QUIET_S
@@ -28,7 +29,7 @@ class Marks:
     """Checks after each commit that the slow tables are complete below each mark.
 
     There are hundreds of rows and thousands of commits, so only rows with pending work are checked. Finished rows stay
-    right, unless retention drops rows, a resend takes answers back, or a request in doubt is undone (`goes_back`).
+    right, unless retention drops rows, a resend takes answers back (`goes_back`), or a request in doubt is undone.
     """
 
     def __init__(self, rows: Rows, *, goes_back: bool = False) -> None:
@@ -43,11 +44,12 @@ class Marks:
         """Parts that are not known to be reported, or to want no receipt."""
         self._untold: set[int] = set()
         """Ends without a known callback, also of inbound messages."""
+        self._undone = self._rows.undone
         self._seen = {"messages": 0, "sent": 0, "finals": 0, "inbound": 0}
 
     def look(self) -> list[str]:
         rows = self._rows
-        if self._looks_anew:
+        if self._looks_anew or rows.undone != self._undone:
             self._begin()
         self._unsent.update(self._added("messages", rows.messages))
         self._unreported.update(self._added("sent", rows.sent))
@@ -318,8 +320,8 @@ _OF_LANE = ("front", "fast", "queues", "ahead", "incoming", "per_account", "cutt
 _OF_WINDOW = ("marked", "ready", "flying", "in_flight", "_gathered", "_committing")
 
 
-def nothing_left(rows: Rows, engine: Engine) -> list[str]:
-    """When all is over there is nothing to do, and memory is empty."""
+def leftovers(rows: Rows) -> list[str]:
+    """When all is over the rows have no work left."""
     wrong = []
     if rows.queue:
         wrong.append(f"the queue holds {rows.queue}")
@@ -327,6 +329,12 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
         wrong.append(f"callbacks are due: {due}")
     if rows.awaiting:
         wrong.append(f"receipts are awaited: {rows.awaiting}")
+    return wrong
+
+
+def nothing_left(engine: Engine) -> list[str]:
+    """When all is over the memory of a node is empty."""
+    wrong = []
     matcher, notifier = engine.matcher, engine.notifier
     kept = {what: getattr(matcher, what) for what in ("missed", "_acknowledge", "_acknowledge_next")}
     kept |= {what: getattr(matcher.awaited, what) for what in ("entries", "tracks", "leaving", "ended", "reads")}
@@ -338,8 +346,47 @@ def nothing_left(rows: Rows, engine: Engine) -> list[str]:
     for lane in engine.dispatcher.lanes.values():
         kept = {what: getattr(lane, what) for what in _OF_LANE}
         kept |= {what: getattr(lane.window, what) for what in _OF_WINDOW}
-        kept["accounts"] = lane.queues.by_account
+        if not lane.closed:  # else the accounts with rows are read when it opens
+            kept["accounts"] = lane.queues.by_account
         wrong += [f"the {what} of the lane {lane.connector}: {held}" for what, held in kept.items() if held]
     if engine.gatherer._waiting or engine.gatherer.facts:
         wrong.append("the gatherer still holds something")
+    return wrong
+
+
+def takeover(rows: Rows, node: int, part: Part) -> list[str]:
+    """A node writes no part that another node has taken over. Holds whenever a part is written."""
+    key, name = part.message.key, (part.message.key, part.segment)
+    lease, row = rows.nodes.get(node), rows.queue.get(key)
+    if lease is not None and lease.gone:
+        return [f"the part {name} is written by the node {node}, which was given up"]
+    if row is not None and row.node != node:
+        return [f"the part {name} is written by the node {node}, and its row is claimed by {row.node}"]
+    return []
+
+
+def released(node: int, by: int, *, is_excused: bool) -> list[str]:
+    """No node gives up another that runs and reaches the database. Holds whenever a node is given up."""
+    return [] if is_excused else [f"the node {node} was given up by {by}, and was neither stopped nor cut off"]
+
+
+def links(operator: Operator, count: int) -> list[str]:
+    """All nodes together have no more binds of an operator than it allows."""
+    most = operator.connector.binds
+    return [f"the operator {operator.connector.name} has {count} links, and allows {most}"] if count > most else []
+
+
+def repeats(rows: Rows, orders: list[tuple[Accept, bool]]) -> list[str]:
+    """A request that was repeated with its reference, at any node, has its result, and is stored once.
+
+    `orders`: each request, and whether its customer got an answer that decides.
+    """
+    wrong = []
+    stored = Counter(message.destination for message in rows.messages.values())
+    for accept, is_answered in orders:
+        counts = {stored[message.destination] for message in accept.messages}
+        if counts not in ({0}, {1}):
+            wrong.append(f"the request {accept.reference} is stored {counts} times")
+        if accept.reference is not None and not is_answered:
+            wrong.append(f"the request {accept.reference} was repeated, and has no result")
     return wrong

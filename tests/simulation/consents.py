@@ -133,7 +133,7 @@ def _is_reply(rows: Rows, key: int) -> bool:
 def _may_leave(rows: Rows, whose: Consent, message: Message) -> bool:
     """Whether the store has it that the message may have been written."""
     row = rows.queue.get(message.key)
-    marked = message.key <= rows.marks.get(attempted(message.connector), 0) if row is None else row.attempted
+    marked = message.key <= rows.mark(message.key, attempted(message.connector)) if row is None else row.attempted
     return (message.account, message.destination) == whose and message.state == State.SENT and marked
 
 

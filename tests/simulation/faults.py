@@ -19,6 +19,7 @@ from heliograph.app.ports import (
     CarrierEvents,
     CarrierState,
     Deferred,
+    Fenced,
     Outcome,
     Part,
     Question,
@@ -33,12 +34,16 @@ from heliograph.domain.message.receipt import Delivery
 from tests.support.memory_delivery import MemoryCommits, void
 from tests.support.memory_rows import MemoryPart, Rows
 from tests.support.memory_store import MemoryStore
+from tests.support.virtual_time import later
 
 PartName = tuple[int, int]
 """A message's key, and the number of a part."""
 
 NUL = "\0"
 """A text that all stores reject, except in the content of a message."""
+
+Enter = Callable[..., None]
+"""Calls back in the gateway's process: `virtual_time.Process.enter`."""
 
 FINAL_STATES = [Delivery.DELIVRD] * 6 + [Delivery.UNDELIV, Delivery.EXPIRED, Delivery.REJECTD, Delivery.UNKNOWN]
 
@@ -75,6 +80,11 @@ class Odds:
 
 
 _MOST = {"link_drops": 0.1, "sender_lost": 0.2, "receipt_lost": 0.3, "store_fails": 0.7}
+
+
+def at_once(callback: Callable[..., object], *args: Any) -> None:
+    """Enters the process of a world's only node: it is never stopped."""
+    callback(*args)
 
 
 class Around:
@@ -130,11 +140,26 @@ class FaultyStore(MemoryStore):
             accept.verdict = Verdict.UNAVAILABLE
         try:
             await self._before()
+        except Fenced:
+            raise
         except Unavailable:
             self.outages += 1
             if self._doubts:
                 raise Away("the store is away for a moment") from None
             raise
+        left = await self._write(facts)
+        await self._after()
+        if (self._doubts or not facts.accepts) and self._chance.random() < self._odds.store_fails_after:
+            note_written(self._written, left)
+            self.outages += 1
+            self._in_doubt = [(accept, replace(accept)) for accept in facts.accepts]
+            for accept in facts.accepts:
+                accept.verdict = Verdict.IN_DOUBT
+            raise Away("it was written, but its answer is lost")
+        self._written = Facts()
+
+    async def _write(self, facts: Facts) -> Facts:
+        """Writes the facts that are not written yet, and returns them."""
         self._settle()
         left = without(facts, self._written)
         try:
@@ -145,15 +170,7 @@ class FaultyStore(MemoryStore):
             raise
         for watch in self.watchers:
             watch(left)
-        await self._after()
-        if (self._doubts or not facts.accepts) and self._chance.random() < self._odds.store_fails_after:
-            note_written(self._written, left)
-            self.outages += 1
-            self._in_doubt = [(accept, replace(accept)) for accept in facts.accepts]
-            for accept in facts.accepts:
-                accept.verdict = Verdict.IN_DOUBT
-            raise Away("it was written, but its answer is lost")
-        self._written = Facts()
+        return left
 
     def forget_doubts(self) -> None:
         """Must be called as a run begins: the run before knows no more of its requests in doubt."""
@@ -168,7 +185,7 @@ class FaultyStore(MemoryStore):
                 asked.verdict = Verdict.ACCEPTED if there else Verdict.UNAVAILABLE
 
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
-        if name not in _SLOW:
+        if name not in SLOW_CALLS:
             return await call(*args)
         try:
             await self._before()
@@ -190,7 +207,7 @@ class FaultyStore(MemoryStore):
         await asyncio.sleep(self._chance.random() * (0.3 if slow else 0.005))
 
 
-_SLOW = frozenset({
+SLOW_CALLS = frozenset({
     "queue.untried", "queue.move",
     "queue.claim", "queue.accounts", "queue.claim_expired", "queue.next_due", "receipts.find", "receipts.outstanding",
     "receipts.overdue", "receipts.forget", "notices.claim", "notices.accounts", "notices.next_due", "commits.recover",
@@ -212,7 +229,8 @@ class Operator:
         self.odds = odds
         self._wall = wall
         self._counter = 0
-        self.carrier: ScriptedCarrier | None = None
+        self.carriers: list[ScriptedCarrier] = []
+        """Carriers of processes that have not ended."""
         self.submits: Counter[PartName] = Counter()
         self.sequence: list[Message] = []
         """The messages of the written parts, in order."""
@@ -250,6 +268,16 @@ class Operator:
             return None
         return Deferred(0x08, 1.0) if self.chance.random() < 0.5 else Refused(0x45, Delivery.REJECTD, "069")
 
+    @property
+    def carrier(self) -> "ScriptedCarrier | None":
+        """The newest carrier."""
+        return self.carriers[-1] if self.carriers else None
+
+    def link(self) -> "ScriptedCarrier | None":
+        """Returns a carrier that is up, of any node; None if none is."""
+        up = [carrier for carrier in self.carriers if carrier.up]
+        return self.chance.choice(up) if len(up) > 1 else up[0] if up else None
+
     def restart_counter(self) -> None:
         self._counter = 0
 
@@ -268,16 +296,15 @@ class Operator:
             reported = answered if self.connector.id % 2 else f"{number}{spoilt}"
             final = self.chance.choice(FINAL_STATES)
             undelivered = self.trouble == "undelivering" and self.chance.random() < 0.7
-            loop = asyncio.get_running_loop()
             name = [(each, answered) for each in parts]
             if self.chance.random() < 0.2:
-                loop.call_later(delay / 2, self._report, name, Report(
+                later(delay / 2, self._report, name, Report(
                     reported, part.message.destination, Delivery.ENROUTE, False, "000"))  # fmt: skip
             code = NUL if self._is_unfit() else "000"
             if undelivered:
                 final, code = Delivery.UNDELIV, "011"
             report = Report(reported, part.message.destination, final, True, code)
-            loop.call_later(delay, self._report, name, report)
+            later(delay, self._report, name, report)
         return answered
 
     def _is_unfit(self) -> bool:
@@ -285,17 +312,16 @@ class Operator:
 
     def _report(self, name: list[tuple[PartName, str]], report: Report) -> None:
         """Sends a receipt, of a part or of all parts of a message, repeatedly until it is acknowledged."""
-        loop = asyncio.get_running_loop()
-        carrier = self.carrier
-        if carrier is None or not carrier.up:
-            loop.call_later(1.0, self._report, name, report)
+        carrier = self.link()
+        if carrier is None:
+            later(1.0, self._report, name, report)
             return
         answered = over = False
         again: asyncio.TimerHandle | None = None
 
         def acknowledge(kept: bool) -> None:
             nonlocal answered, over
-            assert not answered or carrier is not self.carrier, "a receipt is acknowledged once"
+            assert not answered or carrier.dead, "a receipt is acknowledged once"
             answered = True
             if over:  # it was sent again meanwhile
                 return
@@ -303,13 +329,13 @@ class Operator:
             if again is not None:
                 again.cancel()
             if not kept:
-                loop.call_later(1.0, self._report, name, report)
+                later(1.0, self._report, name, report)
             elif report.final and name[0] not in self.promised:
                 self.promised |= dict.fromkeys(name, (report.state, self._wall()))
                 if self.chance.random() < self.odds.receipt_doubled:
                     other = report if self.chance.random() < 0.5 else Report(
                         report.operator_id, report.destination, Delivery.UNDELIV, True, "011")  # fmt: skip
-                    loop.call_later(self.chance.random() * 5, self._report, name, other)
+                    later(self.chance.random() * 5, self._report, name, other)
 
         def unacknowledged() -> None:
             nonlocal over
@@ -317,14 +343,14 @@ class Operator:
                 over = True
                 self._report(name, report)
 
-        again = loop.call_later(10.0, unacknowledged)
+        again = later(10.0, unacknowledged)
         if report.final and name[0] not in self.reported:
             self.reported.update(name)
             if self.gives_up(report):
                 self.undelivered.update(part for part, _ in name)
                 self.repeatable.update(part for part, _ in name)
                 self.on_undelivered(self.connector.id, name[0][0][0])
-        carrier.events.on_report(report, acknowledge)
+        carrier.enter(carrier.events.on_report, report, acknowledge)
 
 
 class ScriptedCarrier:
@@ -332,24 +358,30 @@ class ScriptedCarrier:
 
     header_octets = 6
 
-    def __init__(self, operator: Operator, connector: Connector, events: CarrierEvents) -> None:
+    def __init__(self, operator: Operator, connector: Connector, events: CarrierEvents, enter: Enter = at_once) -> None:
         self.operator = operator
         self.events = events
+        self.enter = enter
+        self.binds = connector.binds
         self.up = False
         self.dead = False
-        self._window = connector.window
+        self._window = connector.window * connector.binds
         self._unanswered: dict[Part, bool] = {}
         """Parts on the wire, and whether the operator has got them."""
         self.places: Counter[PartName] = Counter()
         """Submitted parts without a committed outcome."""
-        operator.carrier = self
-        operator.written.append([])
+        operator.carriers = [carrier for carrier in operator.carriers if not carrier.dead] + [self]
+        self._written: list[float] = []
+        operator.written.append(self._written)
         self._draining = False
         self.links = 0
         """Number of links so far. The last is up, if `up`."""
         self.ended_well = False
         """The last link was unbound after all that was written had been read."""
-        asyncio.get_running_loop().call_later(operator.chance.random(), self._bind)
+        self.on_submit: Callable[[Part], None] = lambda part: None
+        """Called with each part that the gateway writes."""
+        self.on_bind: Callable[[], None] = lambda: None
+        later(operator.chance.random(), enter, self._bind)
 
     @property
     def capacity(self) -> int:
@@ -360,15 +392,20 @@ class ScriptedCarrier:
 
     def _bind(self) -> None:
         if self.operator.trouble == "dead":
-            asyncio.get_running_loop().call_later(1.0, self._bind)
+            later(1.0, self.enter, self._bind)
         elif not self.dead and not self._draining:
             self.up = True
             self.links += 1
+            self.on_bind()
             self.events.on_capacity()
 
     def stands(self, link: int) -> bool:
         """Whether this link, by its number, is still there, or came to a good end."""
-        return self.links == link and (self.ended_well or (self.up and not self.dead))
+        return self.waits(link) or (self.links == link and self.ended_well)
+
+    def waits(self, link: int) -> bool:
+        """Whether this link is up, so that the operator waits for answers."""
+        return self.links == link and self.up and not self.dead
 
     def committed(self, facts: Facts) -> None:
         """The store has written these facts."""
@@ -384,21 +421,22 @@ class ScriptedCarrier:
         assert not self._draining
         operator, odds, chance = self.operator, self.operator.odds, self.operator.chance
         loop = asyncio.get_running_loop()
-        operator.written[-1] += [loop.time()] * len(parts)
+        self._written += [loop.time()] * len(parts)
         for part in parts:
             name = (part.message.key, part.segment)
             operator.submits[name] += 1
             operator.sequence.append(part.message)
             operator.on_submit(operator.connector.id, part.message)
+            self.on_submit(part)
             operator.first_submit.setdefault(name, operator._wall())
             self.places[name] += 1
             self._unanswered[part] = False
             slow = chance.random() < odds.slow_answer or operator.trouble == "slow"
             arrives = chance.random() * 0.02
-            loop.call_later(arrives, self._arrived, part, chance.random() * (8.0 if slow else 0.05))
+            later(arrives, self._arrived, part, chance.random() * (8.0 if slow else 0.05))
         assert self.places.total() <= self.capacity, "the window is never exceeded"
         if chance.random() < odds.link_drops:
-            loop.call_later(chance.random() * 0.05, self.drop)
+            later(chance.random() * 0.05, self.drop)
 
     @property
     def can_ask(self) -> bool:
@@ -423,16 +461,15 @@ class ScriptedCarrier:
         elif chance.random() < odds.refused:
             outcome = Refused(0x0B, Delivery.REJECTD, "011")
         elif lies or chance.random() < odds.unanswered:
-            loop = asyncio.get_running_loop()
             if chance.random() < 0.5:
                 taken = Accepted(self.operator.take(part))
-                loop.call_later(5.0 + chance.random() * 20, self._answer_late, part, taken)
-            loop.call_later(5.0, self._answer, part, Unknown("no answer"))
+                later(5.0 + chance.random() * 20, self._answer_late, part, taken)
+            later(5.0, self._answer, part, Unknown("no answer"))
             return
         else:
             self._unanswered[part] = True
             outcome = Accepted(self.operator.take(part))
-        asyncio.get_running_loop().call_later(delay, self._answer, part, outcome)
+        later(delay, self._answer, part, outcome)
 
     def _answer(self, part: Part, outcome: Outcome) -> None:
         if self.dead or self._unanswered.pop(part, None) is None:
@@ -444,11 +481,11 @@ class ScriptedCarrier:
         if for_another and self.places[name]:
             self.places[name] -= 1  # a fact only once the other parts of the message have their answers
         self.operator.on_answer(self.operator.connector.id, part.message, outcome)
-        self.events.on_outcome(part, outcome)
+        self.enter(self.events.on_outcome, part, outcome)
 
     def _answer_late(self, part: Part, outcome: Outcome) -> None:
         if self.up and self.operator.chance.random() < 0.5:
-            self.events.on_late(part, outcome)
+            self.enter(self.events.on_late, part, outcome)
 
     def drop(self) -> None:
         """The link is lost, and comes back after a while."""
@@ -457,14 +494,12 @@ class ScriptedCarrier:
         first = self.operator.chance.random() < 0.5
         self.up = False
         if first:
-            self.events.on_capacity()
+            self.enter(self.events.on_capacity)
         for part in list(self._unanswered):
             self._answer(part, Unknown("the link was lost"))
         if not first:
-            self.events.on_capacity()
-        asyncio.get_running_loop().call_later(
-            self.operator.chance.random() * self.operator.longest_outage_s, self._bind
-        )
+            self.enter(self.events.on_capacity)
+        later(self.operator.chance.random() * self.operator.longest_outage_s, self.enter, self._bind)
 
     def kill(self) -> None:
         """The gateway's process is gone."""
@@ -485,10 +520,13 @@ class ScriptedCarrier:
 class ScriptedSender:
     """`app.ports.WebhookSender`: receivers of all kinds, during a run of the gateway."""
 
-    def __init__(self, chance: random.Random, odds: Odds, arrived: Callable[[WebhookJob], None]) -> None:
+    def __init__(
+        self, chance: random.Random, odds: Odds, arrived: Callable[[WebhookJob], None], enter: Enter = at_once
+    ) -> None:
         self._chance = chance
         self._odds = odds
         self._arrived = arrived
+        self._enter = enter
         self._jobs: dict[int, WebhookJob] = {}
         self._on_sent: Callable[[list[TryResult]], None] = lambda _: None
         self._on_lost: Callable[[], None] = lambda: None
@@ -504,7 +542,6 @@ class ScriptedSender:
 
     def post(self, jobs: Sequence[WebhookJob]) -> None:
         assert jobs
-        loop = asyncio.get_running_loop()
         busy = []
         for job in jobs:
             assert job.key not in self._jobs, "one try of a callback at a time"
@@ -512,11 +549,11 @@ class ScriptedSender:
                 busy.append(TryResult(job.key, 0, "busy", busy=True))
                 continue
             self._jobs[job.key] = job
-            loop.call_later(self._chance.random() * 0.2, self._end, job)
+            later(self._chance.random() * 0.2, self._end, job)
         if busy:
-            self._on_sent(busy)
+            self._enter(self._on_sent, busy)
         if self._chance.random() < self._odds.sender_lost:
-            loop.call_later(0.1, self._lose)
+            later(0.1, self._lose)
 
     def _end(self, job: WebhookJob) -> None:
         if self.dead or self._jobs.pop(job.key, None) is None:
@@ -525,19 +562,19 @@ class ScriptedSender:
             if self._chance.random() < 0.3:
                 self._arrived(job)
             spoilt = NUL if self.unfit and self._chance.random() < self.unfit else ""
-            self._on_sent([TryResult(job.key, self._chance.choice((0, 500, 302)), f"no good{spoilt}")])
+            self._enter(self._on_sent, [TryResult(job.key, self._chance.choice((0, 500, 302)), f"no good{spoilt}")])
         elif self._chance.random() < self._odds.receiver_gone:
-            self._on_sent([TryResult(job.key, 410)])
+            self._enter(self._on_sent, [TryResult(job.key, 410)])
         else:
             self._arrived(job)
             # a receiver may answer differently the next time
             reply = f"re {job.key} {self._chance.choice('ab')}" if job.wants_reply else ""
-            self._on_sent([TryResult(job.key, 200, reply=reply)])
+            self._enter(self._on_sent, [TryResult(job.key, 200, reply=reply)])
 
     def _lose(self) -> None:
         if not self.dead and self._jobs:
             self._jobs.clear()
-            self._on_lost()
+            self._enter(self._on_lost)
 
     def kill(self) -> None:
         self.dead = True

@@ -1,6 +1,5 @@
 """Phones that write: operators deliver their messages, and repeat them until they get an answer."""
 
-import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from heliograph.app.ports import Incoming
 from heliograph.domain.text.inbound import reply_reference
 from tests.simulation.faults import Odds, Operator
 from tests.support.memory_rows import Rows
+from tests.support.virtual_time import later
 
 OWNED_NUMBER = "3388"
 NOBODYS_NUMBER = "4000"
@@ -78,16 +78,15 @@ class Phones:
             [f"{wish}{'!' * number}"] if wish else [f"text {number} part {part} " for part in range(1, total + 1)],
         )
         self.texts.append(text)
-        loop = asyncio.get_running_loop()
         for part in chance.sample(range(1, total + 1), total):
             slow = chance.random() < 0.1
-            loop.call_later(chance.random() * (10.0 if slow else 0.1), self._send, text, part)
+            later(chance.random() * (10.0 if slow else 0.1), self._send, text, part)
 
     def _send(self, text: Text, number: int) -> None:
-        loop, chance = asyncio.get_running_loop(), self._chance
-        carrier = self._operators[text.connector].carrier
-        if carrier is None or not carrier.up:
-            loop.call_later(1.0, self._send, text, number)
+        chance = self._chance
+        carrier = self._operators[text.connector].link()
+        if carrier is None:
+            later(1.0, self._send, text, number)
             return
         link = carrier.links
         over = False
@@ -96,7 +95,7 @@ class Phones:
             nonlocal over
             if not over:
                 over = True
-                loop.call_later(chance.random() * 3, self._send, text, number)
+                later(chance.random() * 3, self._send, text, number)
 
         def stands() -> bool:
             return carrier.stands(link)
@@ -106,7 +105,7 @@ class Phones:
                 return False
             if kept:
                 self._check(text, number)
-                loop.call_later(chance.random() * 0.05, read)
+                later(chance.random() * 0.05, read)
             else:
                 again()
             return True
@@ -121,16 +120,17 @@ class Phones:
             if over:
                 return
             if stands() and not carrier.dead:
-                loop.call_later(0.5, watch)
+                later(0.5, watch)
             else:
-                loop.call_later(0.1, again)
+                later(0.1, again)
 
         watch()
         if chance.random() < self._odds.link_drops:
-            loop.call_later(chance.random() * 0.05, carrier.drop)
+            later(chance.random() * 0.05, carrier.drop)
         total = len(text.parts)
         digest = 1 + text.reference * 8 + number
-        carrier.events.on_inbound(
+        carrier.enter(
+            carrier.events.on_inbound,
             Incoming(
                 text.sender,
                 text.recipient,
@@ -141,7 +141,8 @@ class Phones:
                 digest,
                 answer,
                 stands,
-            )
+                lambda: carrier.waits(link),
+            ),
         )
 
     def _check(self, text: Text, number: int) -> None:

@@ -4,6 +4,7 @@ import random
 import traceback
 from contextlib import ExitStack
 from types import ModuleType
+from typing import Any
 from unittest.mock import patch
 
 from heliograph.adapters.smpp_server import connection
@@ -13,8 +14,20 @@ from heliograph.app.receipts import awaiting
 from heliograph.domain.pace import breaker
 from heliograph.runtime import group_commit, retention, upkeep
 from tests.simulation import esmes
+from tests.simulation.nodes import Nodes
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
+
+_TOGETHER: dict[str, Any] = {
+    "validity_ms": 60_000,
+    "busy_s": 60.0,
+    "requests_s": 5.0,
+    "troubles": 0.05,
+    "phones": 0.3,
+    "doubts": True,
+    "kinds": ("kill", "kill", "stop", "pause", "pause", "pause", "sleep", "cut", "cut", "outage", "outage"),
+}
+"""The plans with several nodes have this in common."""
 
 PLANS: dict[str, Plan] = {
     "crashes": Plan(lives=4),
@@ -74,6 +87,11 @@ PLANS: dict[str, Plan] = {
         failover=0.06, busy_s=80.0, failover_receipts=True, unknown_wait_s=10.0, whole=True, lives=4
     ),
     "failover-shards": Plan(failover=0.04, busy_s=80.0, shards=2, lives=4),
+    "nodes": Plan(nodes=2, **_TOGETHER),
+    "nodes-three": Plan(nodes=3, **_TOGETHER),
+    "nodes-skew": Plan(nodes=3, skew_ms=20_000, **_TOGETHER),
+    "nodes-memory": Plan(nodes=2, short_memory=True, **_TOGETHER | {"requests_s": 12.0}),
+    "nodes-losses": Plan(nodes=2, **_TOGETHER | {"kinds": ("loss", "loss", "kill", "outage")}),
     "memory-stops": Plan(requests_s=15.0, short_memory=True, recipients=6, graceful=True),
 }
 
@@ -118,7 +136,7 @@ _BRIEF_MEMORY = [("LATEST", 10), ("_ALL", (1 << 10) - 1)]
 
 def live(plan: Plan, seed: int) -> Simulation:
     """A world from its beginning to its end; its `wrong` has the findings."""
-    simulation = Simulation(seed, plan)
+    simulation = Simulation(seed, plan) if plan.nodes == 1 else Nodes(seed, plan)
     with ExitStack() as limits:
         for where, name, most in _SHORT if plan.short_memory else []:
             limits.enter_context(patch.object(where, name, most))

@@ -98,5 +98,5 @@ class Suspensions:
 def _may_have_left(rows: Rows, message: Message) -> bool:
     """Whether the store has it that the message may have been written."""
     row = rows.queue.get(message.key)
-    marked = message.key <= rows.marks.get(attempted(message.connector), 0) if row is None else row.attempted
+    marked = message.key <= rows.mark(message.key, attempted(message.connector)) if row is None else row.attempted
     return message.state == State.SENT and marked

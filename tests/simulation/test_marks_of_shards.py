@@ -42,10 +42,10 @@ async def sent_for_the_first_time(simulation: Simulation) -> None:
     """The commit that was to precede its sending reached the other store only, and the process died."""
     message = await _accepted(simulation)
     await simulation.stores[OTHER].commits.record(Facts(marks={attempted(CONNECTOR): message.key}))
-    engine, _ = await simulation._start()
+    node = await simulation._start()
     await asyncio.sleep(CALM_S)
     assert simulation.operators[CONNECTOR].submits == {(message.key, 0): 1}
-    await engine.stop(5.0)
+    await node.engine.stop(5.0)
 
 
 async def accepted_below_a_mark(simulation: Simulation) -> None:
@@ -54,12 +54,12 @@ async def accepted_below_a_mark(simulation: Simulation) -> None:
     ahead = first_key_at(simulation.clock.now() + 2 * HOUR)
     marks = dict.fromkeys((DISPATCH, AWAITING, CALLBACK), ahead)
     await simulation.stores[OWN].commits.record(Facts(marks=marks))
-    engine, _ = await simulation._start()
+    node = await simulation._start()
     for _ in range(20):
         simulation._send()
     await asyncio.sleep(CALM_S)
     assert simulation.told
-    await engine.stop(5.0)
+    await node.engine.stop(5.0)
 
 
 STORIES: dict[Story, tuple[Callable[[Sequence[int]], int], str]] = {

@@ -91,21 +91,18 @@ from heliograph.runtime.group_commit import GroupCommit
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.session import Session
+from tests.simulation import bugs_of_nodes as bugs_of_nodes  # which plants its bugs
 from tests.simulation import checks, consents, days, esmes, failovers, forgetting, suspensions
 from tests.simulation.esmes import Esmes
 from tests.simulation.faults import ScriptedCarrier, ScriptedSender
 from tests.simulation.plans import live
-from tests.simulation.world import Plan
+from tests.simulation.planting import BRIEF, BUGS, CANARIES, bug
 from tests.support import memory_delivery, memory_retention, memory_suppressions
 from tests.support.memory_delivery import MemoryCommits, MemoryCustomers, MemoryNotices, MemoryQueue, MemoryReceipts
 from tests.support.memory_inbound import MemoryInbound, keep_inbound
 from tests.support.memory_rows import MemoryState, Rows
 from tests.support.store import CREDIT, HOUR
 
-SEEDS = 6
-"""Each bug is found within this many seeds, most with the first."""
-
-BRIEF = Plan(busy_s=12.0, lives=2)
 LATE = replace(BRIEF, validity_ms=5_000, longest_outage_s=15.0)
 SPOILT = replace(BRIEF, unfit=0.2)
 CROWDED = replace(BRIEF, requests_s=15.0, recipients=3, short_memory=True, graceful=True)
@@ -123,23 +120,6 @@ FAILOVER = replace(BRIEF, failover=0.06, busy_s=40.0, lives=2)
 UNDELIVERED = replace(FAILOVER, failover=0.2, failover_receipts=True)
 
 DAYS = replace(BRIEF, day_s=4.0, busy_s=20.0, lives=3)
-
-Plant = Callable[[pytest.MonkeyPatch], None]
-BUGS: dict[str, tuple[Plant, tuple[str, ...], Plan]] = {}
-"""By name: the function that breaks it, the expected findings (regular expressions), and the plan that shows it."""
-CANARIES: set[str] = set()
-"""Ten bugs, each of another subject, that `make test` plants, too."""
-
-
-def bug(*findings: str, plan: Plan = BRIEF, canary: bool = False) -> Callable[[Plant], Plant]:
-    def add(plant: Plant) -> Plant:
-        BUGS[plant.__name__] = (plant, findings, plan)
-        if canary:
-            CANARIES.add(plant.__name__)
-        return plant
-
-    return add
-
 
 # --- the store
 
@@ -1327,10 +1307,10 @@ def test_whose_a_fact_is_is_looked_at_for_every_kind(kind: str) -> None:
     "name", [pytest.param(name, marks=() if name in CANARIES else pytest.mark.extended) for name in BUGS]
 )
 def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant, findings, plan = BUGS[name]
+    plant, findings, plan, seeds = BUGS[name]
     plant(monkeypatch)
     missing, said = set(findings), [""]
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         said = live(plan, seed).wrong
         missing -= {finding for finding in missing if any(re.search(finding, sentence) for sentence in said)}
         if not missing:
@@ -1354,6 +1334,6 @@ def test_every_sentence_of_the_checkers_is_brought_out_by_a_bug() -> None:
             sentences.append("".join(str(piece) for piece in pieces))
     sentences = [sentence for sentence in sentences if " " in sentence]  # the others are formats of numbers
     assert len(sentences) > 20
-    findings = [finding for _, findings, _ in BUGS.values() for finding in findings]
-    assert len(CANARIES) == 10
+    findings = [finding for _, findings, *_ in BUGS.values() for finding in findings]
+    assert len(CANARIES) == 11
     assert [sentence for sentence in sentences if not any(re.search(each, sentence) for each in findings)] == []

@@ -1,7 +1,7 @@
 """Series never say more than the rows, however often the gateway dies and the store fails."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.series import WIDTH_MS, Cell, Grain
 from heliograph.runtime.environment import Environment
 from heliograph.runtime.series_writer import SeriesWriter
-from tests.simulation.faults import ScriptedSender
+from tests.simulation.node import Node
 from tests.simulation.plans import PLANS
 from tests.simulation.world import Simulation
 from tests.support.memory_store import MemoryStore
@@ -24,15 +24,24 @@ pytestmark = pytest.mark.slow
 MINUTE = WIDTH_MS[Grain.MINUTE]
 
 
+class CountedNode(Node):
+    """A node that counts series, and adds to them every few seconds."""
+
+    world: "CountedSimulation"
+
+    def environment(self) -> Environment:
+        counter = SeriesCounter()
+        self.world.writer = writer = SeriesWriter(counter, Refusals(), self.store.series)
+        writer.start()
+        return replace(super().environment(), watchers=(counter,))
+
+
 @dataclass
 class CountedSimulation(Simulation):
-    """Each life of the gateway counts series, and adds to them every few seconds."""
+    """Each life of the gateway counts series."""
 
-    def _world(self, sender: ScriptedSender) -> Environment:
-        counter = SeriesCounter()
-        self.writer = SeriesWriter(counter, Refusals(), self.store.series)
-        self.writer.start()
-        return replace(super()._world(sender), watchers=(counter,))
+    make_node = CountedNode
+    writer: SeriesWriter = field(init=False)
 
     async def run(self) -> list[str]:
         await super().run()

@@ -10,7 +10,8 @@ from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.events import EventFeed, MessageEvent
 from heliograph.domain.message.state import State
 from heliograph.runtime.environment import Environment
-from tests.simulation.faults import Odds, ScriptedSender
+from tests.simulation.faults import Odds
+from tests.simulation.node import Node
 from tests.simulation.world import Plan, Simulation
 from tests.support.virtual_time import run
 
@@ -22,8 +23,21 @@ ODDS = Odds(
 )  # fmt: skip
 
 
+class WatchedNode(Node):
+    """A node with the watchers of its world."""
+
+    world: "Watched"
+
+    def environment(self) -> Environment:
+        feed = EventFeed()
+        feed.subscribe(self.world.heard.extend)
+        return replace(super().environment(), watchers=(self.world.counters, feed, self.world))
+
+
 @dataclass
 class Watched(Simulation):
+    make_node = WatchedNode
+
     counters: MessageCounters = field(default_factory=MessageCounters)
     heard: list[MessageEvent] = field(default_factory=list)
     finals: dict[int, MessageEnd] = field(default_factory=dict)
@@ -33,11 +47,6 @@ class Watched(Simulation):
         for final in facts.finals:
             assert final.key not in self.finals
             self.finals[final.key] = final
-
-    def _world(self, sender: ScriptedSender) -> Environment:
-        feed = EventFeed()
-        feed.subscribe(self.heard.extend)
-        return replace(super()._world(sender), watchers=(self.counters, feed, self))
 
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))]

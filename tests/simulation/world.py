@@ -1,60 +1,43 @@
-"""The gateway's core on a virtual clock between customers, operators and receivers, with the faults of its world."""
+"""The gateway's core on a virtual clock between customers, operators and receivers, with the faults of its world.
+
+A world has one node at a time here; `tests.simulation.nodes` has several.
+"""
 
 import asyncio
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from heliograph.adapters.smpp.kind import KIND
-from heliograph.adapters.smpp_server.deliverer import BindDeliverer
-from heliograph.adapters.smpp_server.registry import Binds
-from heliograph.adapters.smpp_server.services import Services
-from heliograph.app.configuration import Account, ApiKey, Connector, Missing, Price, Route
+from heliograph.app.configuration import Account, ApiKey, Missing, Price, Route
 from heliograph.app.facts import Accept, Facts, Message, Verdict
-from heliograph.app.inbound.answer_limits import AnswerLimits, AnswerTerms
-from heliograph.app.notice import KnownAccounts
-from heliograph.app.observing.counters import BindCounters
-from heliograph.app.observing.refusals import Refusals
-from heliograph.app.ports import Carrier, CarrierEvents, Gathering, NotScheduled, Store, Unavailable
-from heliograph.app.sending.authenticate import Authenticator
-from heliograph.app.sending.compose import Composer, SendRules
+from heliograph.app.ports import NotScheduled, Store, Unavailable
 from heliograph.app.sending.directory import Directory
-from heliograph.app.sending.failure_register import FailureRegister
-from heliograph.app.sending.reschedule import Rescheduling
-from heliograph.app.sending.send import Sending
 from heliograph.app.webhook_job import WebhookJob
-from heliograph.config.opt_out import load_opt_out_words
-from heliograph.domain.limits.defaults import LOGIN_WINDOW_S
-from heliograph.domain.message.retention import RetentionDays
 from heliograph.domain.message.state import Kind, State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.pricing import BUILT_IN_PRICE
 from heliograph.domain.numbers.number_rules import InboundNumber
 from heliograph.domain.text.segment import count
-from heliograph.net.proxies import Proxies
 from heliograph.runtime.engine import Engine
-from heliograph.runtime.environment import Environment, TimeLimits
+from heliograph.runtime.environment import NodeRoles
+from heliograph.runtime.group_commit import GroupCommit
 from tests.simulation import checks, failovers, forgetting, phones
 from tests.simulation.consents import Consents
 from tests.simulation.days import Days
 from tests.simulation.esmes import ESME_TERMS, Esmes
 from tests.simulation.failovers import Failovers
-from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName, ScriptedCarrier, ScriptedSender
+from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName
+from tests.simulation.node import GRACE_MS, Node
 from tests.simulation.suspensions import Suspensions
 from tests.support.connectors import smpp_connector
-from tests.support.gateway import PlainSecrets
 from tests.support.memory_retention import with_archive
 from tests.support.memory_rows import Rows, merged
-from tests.support.secrets import rehash
 from tests.support.shards import SLOTS, Shards
 from tests.support.store import CREDIT
 from tests.support.virtual_time import VirtualClock
 
-GRACE_MS = 180_000
-HOUR_MS = 3_600_000
-CALLBACK_HOURS = 0.3
 MOST_BEHIND_MS = -500_000
 """How far a clock may be behind: once it is set right, the repeats of the last ten minutes are still known."""
 
@@ -66,9 +49,6 @@ READ_STEPS = 200
 
 DAILY_MESSAGES, DAILY_SPEND = 25, 8 * CREDIT
 """Limits of each day, where days are simulated: on most of them both are reached."""
-
-OPT_OUT_WORDS = load_opt_out_words()
-"""Read once: a world starts some ten gateways."""
 
 CONTENTS = ("Hello", "ä" * 171, "[" * 160, "x" * 480, "Grüße 😀" * 20)
 
@@ -98,6 +78,14 @@ class Plan:
     """Number of repeated destinations for each operator; 0: each message goes to another number."""
     short_memory: bool = False
     """Whether memory is small, so that the rows carry nearly everything."""
+    nodes: int = 1
+    """Number of nodes that share the store."""
+    troubles: float = 0.0
+    """The share of steps at which something happens to a node, or to the database of all nodes."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of what happens, from which one is chosen each time: see `nodes`."""
+    skew_ms: int = 0
+    """Milliseconds by which the clock of a node may be wrong."""
     shards: int = 1
     """Number of stores that share the accounts."""
     phones: float = 0.0
@@ -145,6 +133,10 @@ class SeededIds:
 
 @dataclass
 class Simulation:
+    make_node: ClassVar[type[Node]] = Node
+    """Makes the runs of the gateway."""
+    roles = NodeRoles()
+
     seed: int
     plan: Plan
     odds: Odds | None = None
@@ -156,7 +148,7 @@ class Simulation:
         if self.plan.failover and chance.random() < 0.5:  # only a sound store lets messages leave an operator in time
             self.odds.store_fails = self.odds.store_fails_after = 0.0
         self.shards = [Rows(archive=Rows() if any(self.plan.retain_s) else None) for _ in range(self.plan.shards)]
-        goes_back = self.plan.failover_receipts or self.plan.doubts
+        goes_back = self.plan.failover_receipts
         self.marks = [checks.Marks(rows, goes_back=goes_back) for rows in self.shards]
         self.clock = VirtualClock()
         self.journal = NoJournal()
@@ -165,9 +157,10 @@ class Simulation:
         """Messages that were not to be sent at once, and the gateway's own."""
         self.arrived: dict[int, list[bytes]] = {}
         self.doubts: dict[PartName, int] = {}
-        self.carriers: list[ScriptedCarrier] = []
         self.operators: dict[int, Operator] = {}
-        self.node = 0
+        self.runs = 0
+        """Runs of the gateway so far."""
+        self.ids = SeededIds(chance)
         self.watch: asyncio.Task[None] | None = None
         self.phones = phones.Phones(chance, self.odds, self.operators, lambda: self.rows, self.wrong)
         self.phones.reachable = self.plan.replies or self.plan.opt_outs
@@ -203,7 +196,7 @@ class Simulation:
 
     def _open(self) -> Store:
         self.stores = stores = [
-            FaultyStore(rows, self.chance, self._odds, doubts=self.plan.doubts) for rows in self.shards
+            FaultyStore(rows, self.chance, self.live_odds, doubts=self.plan.doubts) for rows in self.shards
         ]
         for store in stores:
             store.watchers.append(self._on_commit)
@@ -215,22 +208,21 @@ class Simulation:
 
     async def run(self) -> list[str]:
         """Everything that was found wrong."""
-        assert self.odds is not None
         asyncio.get_running_loop().set_exception_handler(self._on_raised)
         self.store = self._open()
         await self._furnish()
-        engine, sender = await self._start()
+        node = await self._start()
         for _ in range(self.plan.lives - 1):
             await self._customers()
-            await self._end(engine, sender)
+            await self._end(node)
             if self.plan.suspensions and self.chance.random() < 0.5:  # from another node, or by a command
                 await self._change_standing()
-            engine, sender = await self._start()
+            node = await self._start()
         await self._customers()
         for account in (1, 2):
             if self.suspensions.is_suspended(account):
                 await self._suspend(account, suspended=False)
-        self.odds.stop()
+        self.live_odds.stop()
         self.failovers.calm()
         self.esmes.calm()
         self.clock.ahead = max(0, self.clock.ahead)
@@ -238,34 +230,46 @@ class Simulation:
         if self.plan.failover:
             await self._probe()
         await asyncio.sleep(CALM_S * (2 if self.plan.clock_jumps else 1))
+        await self._read(node.engine)
+        await self._judge(calm, [node.engine])
+        await node.engine.stop(5.0)
+        return self.wrong
+
+    async def _read(self, engine: Engine) -> None:
+        """Waits for the end of a look at the rows."""
         for _ in range(READ_STEPS):
             if not engine.matcher.awaited.reads:
                 break
             await asyncio.sleep(0.01)
-        if engine.failed.is_set() or self.journal.deaths:
+
+    async def _judge(self, calm: int, engines: list[Engine]) -> None:
+        """Checks the rows and the memory of the engines, a while after the last fault at `calm` (ms)."""
+        if any(engine.failed.is_set() for engine in engines) or self.journal.deaths:
             self.wrong.append(f"a task died: {self.journal.deaths}")
-        operators = list(self.operators.values())
+        operators, rows = list(self.operators.values()), self.rows
         lifetime = self.plan.validity_ms + GRACE_MS
-        self.wrong += checks.messages(self.rows, self.told, operators, lifetime, ids_again=self.plan.ids_again)
-        self.wrong += checks.submits(self.rows, operators, self.doubts, in_time=not self.plan.clock_jumps)
-        if not self.plan.clock_jumps:  # a clock that was ahead has ended validities too early
-            self.wrong += checks.liveness(self.rows, calm)
+        self.wrong += checks.messages(rows, self.told, operators, lifetime, ids_again=self.plan.ids_again)
+        right_clocks = not (self.plan.clock_jumps or self.plan.skew_ms)
+        self.wrong += checks.submits(rows, operators, self.doubts, in_time=right_clocks)
+        if right_clocks:  # a clock that was ahead has ended validities too early
+            self.wrong += checks.liveness(rows, calm)
         self.wrong += checks.rates(operators)
-        self.wrong += checks.order(operators, self.planned | self.suspensions.held, tried_again=self.plan.doubts)
+        if self.plan.nodes == 1:  # each node keeps the order of its own messages only
+            self.wrong += checks.order(operators, self.planned | self.suspensions.held, tried_again=self.plan.doubts)
         if self.plan.failover:
-            self.wrong += self.failovers.end(self.directory, self.rows)
+            self.wrong += self.failovers.end(self.directory, rows)
         if self.plan.esmes:
-            self.wrong += self.esmes.end(self.rows)
+            self.wrong += self.esmes.end(rows)
             await self.esmes.stop()
-        self.wrong += checks.callbacks(self.rows, self.arrived)
-        self.wrong += checks.nothing_left(self.rows, engine)
-        self.wrong += phones.check(self.rows, self.phones, self.arrived) + phones.leftovers(engine.reception)
-        self.wrong += self.consents.end(self.rows)
+        self.wrong += checks.callbacks(rows, self.arrived)
+        self.wrong += checks.leftovers(rows)
+        self.wrong += phones.check(rows, self.phones, self.arrived)
+        for engine in engines:
+            self.wrong += checks.nothing_left(engine) + phones.leftovers(engine.reception)
+        self.wrong += self.consents.end(rows)
         self.wrong += await self.store.upkeep.audit()
         if any(self.plan.retain_s):
             self.wrong += forgetting.end(self.shards[0], self.plan.retain_s)
-        await engine.stop(5.0)
-        return self.wrong
 
     async def _furnish(self) -> None:
         for name in ("rich", "poor"):
@@ -281,6 +285,8 @@ class Simulation:
         for number in (1, 2, 3) if self.plan.failover else (1, 2):
             window = self.chance.choice((1, 2, 5, 10))
             connector = smpp_connector(0, f"op{number}", "", 0, "", "", window=window, rate=self.plan.rate)
+            if self.plan.nodes > 1:
+                connector.binds = self.chance.choice((1, 2, 3))
             if self.plan.unknown_wait_s:
                 connector.settings |= {"unknown": "wait", "unknown_wait_s": self.plan.unknown_wait_s}
             if self.plan.whole:
@@ -293,7 +299,7 @@ class Simulation:
             if self.plan.failover_receipts:
                 connector.settings |= {"failover_receipts": failovers.RECEIPTS}
             connector = await self.store.network.add_connector(connector)
-            operator = self.operators[connector.id] = Operator(connector, self.chance, self._odds, self.clock.now)
+            operator = self.operators[connector.id] = Operator(connector, self.chance, self.live_odds, self.clock.now)
             operator.longest_outage_s = self.plan.longest_outage_s
             operator.unfit = self.plan.unfit
             operator.on_submit = self._on_submit
@@ -323,109 +329,53 @@ class Simulation:
             await self.store.network.set_price(Price("default", "", BUILT_IN_PRICE, 5))
 
     @property
-    def _odds(self) -> Odds:
+    def live_odds(self) -> Odds:
+        """The odds of this world, which become 0 at its end."""
         assert self.odds is not None
         return self.odds
 
-    async def _start(self) -> tuple[Engine, ScriptedSender]:
+    async def _start(self) -> Node:
         for store in self.stores:
             store.forget_doubts()
-        deadlines = TimeLimits(self.plan.validity_ms / HOUR_MS, GRACE_MS / HOUR_MS, callback_retry=CALLBACK_HOURS)
         while True:
-            self.node += 1
-            sender = self._make_sender()
-            engine = Engine(self._world(sender), deadlines, node=self.node)
+            self.runs += 1
+            self.node = node = self.make_node(self, self.runs, self.store, self.clock)
             try:
-                await engine.start()
+                await node.start()
             except Unavailable:
-                self._kill_links(sender)
+                self._kill_links(node)
                 await asyncio.sleep(1.0)
                 continue
-            self.intake = engine.gatherer
-            if self.plan.failover and self._odds.store_fails == self._odds.store_fails_after == 0:
-                self.watch = asyncio.create_task(self._watch(engine), name="watch")
+            if self.plan.failover and self.live_odds.store_fails == self.live_odds.store_fails_after == 0:
+                self.watch = asyncio.create_task(self._watch(node.engine), name="watch")
             if self.plan.esmes:
-                await self._listen(engine)
+                await node.listen()
             self.suspensions.started()
-            if self.plan.replies:
-                rules = SendRules(validity_ms=self.plan.validity_ms)
-                composer = Composer(engine._environment.directory, lambda _: None, rules)
-                engine.replies.sending = Sending(composer, self.store.customers, engine.gatherer, self.clock)
-            return engine, sender
+            return node
 
-    async def _listen(self, engine: Engine) -> None:
-        """Serves SMPP clients, as `composition` does."""
-        directory, secrets = engine._environment.directory, PlainSecrets()
-        rules = SendRules(validity_ms=self.plan.validity_ms)
-        composer = Composer(directory, lambda _: None, rules)
+    @property
+    def directory(self) -> Directory:
+        return self.node.directory
 
-        async def verify(hashed: str, password: str, line: bytes = b"", *, first: bool = False) -> bool:
-            return secrets.verify_password(hashed, password)
+    @property
+    def intake(self) -> GroupCommit:
+        return self.node.intake
 
-        register = FailureRegister("test", LOGIN_WINDOW_S, bytes(32), self.clock.now)
-        services = Services(
-            authenticator=Authenticator(directory, secrets, verify, register, rehash(secrets, self.store)),
-            sending=Sending(composer, self.store.customers, engine.gatherer, self.clock),
-            rescheduling=Rescheduling(self.store.customers, composer),
-            customers=self.store.customers,
-            directory=directory,
-            clock=self.clock,
-            journal=self.journal,
-            refusals=Refusals(),
-            wake=engine.gatherer.wake_feeder,
-            store=self.store.binds,
-            node=self.node,
-            longest_validity_ms=rules.validity_ms,
-            proxies=Proxies(()),
-        )
-        await self.store.binds.clear()
-        await self.esmes.serve(services, self._binds, self._deliverer)
-
-    def _make_deliverer(self, gathering: Gathering, accounts: KnownAccounts) -> BindDeliverer:
-        self._binds = Binds(BindCounters())
-        self._deliverer = BindDeliverer(self._binds, accounts, self.clock, CALLBACK_HOURS, gathering.wake_feeder)
-        return self._deliverer
-
-    def _world(self, sender: ScriptedSender) -> Environment:
-        self.directory = Directory(self.store.table_changes, self.store.accounts)
-        return Environment(
-            store=self.store,
-            directory=self.directory,
-            sender=sender,
-            make_carrier=self._make_carrier,
-            ids=SeededIds(self.chance),
-            clock=self.clock,
-            journal=self.journal,
-            jitter=self.chance.random,
-            encode_json=lambda fields: repr(fields).encode(),
-            opt_out_words=OPT_OUT_WORDS,
-            answer_limits=AnswerLimits(AnswerTerms(replies_per_phone=0)),
-            policy=KIND.policy,
-            ways={Way.BIND: self._make_deliverer} if self.plan.esmes else {},
-            retention=RetentionDays(*(seconds / 86_400 for seconds in self.plan.retain_s)),
-        )
-
-    def _make_sender(self) -> ScriptedSender:
-        sender = ScriptedSender(self.chance, self._odds, self._arrived)
-        sender.unfit = self.plan.unfit
-        return sender
-
-    def _make_carrier(self, connector: Connector, events: CarrierEvents) -> Carrier:
-        carrier = ScriptedCarrier(self.operators[connector.id], connector, events)
-        self.carriers.append(carrier)
-        return carrier
-
-    def _arrived(self, job: WebhookJob) -> None:
+    def arrived_at_receiver(self, job: WebhookJob) -> None:
         if not self._is_inbound(job.key):
             self.wrong += forgetting.told(job.key, job.body)
         self.arrived.setdefault(job.key, []).append(job.body)
 
     def _on_commit(self, facts: Facts) -> None:
+        for carrier in self.node.carriers if self.runs else ():
+            carrier.committed(facts)
+        self._look(facts)
+
+    def _look(self, facts: Facts) -> None:
+        """Looks at the rows after each commit."""
         self.planned.update(message.key for each in facts.accepts if each.scheduled for message in each.messages)
         replies = [each.reply for each in facts.inbound if each.reply is not None]
         self.planned.update(message.key for each in replies for message in each.messages)
-        for carrier in self.carriers:
-            carrier.committed(facts)
         if not self.wrong:
             self.wrong += checks.accounts(self.shards, facts)
             for rows, marks in zip(self.shards, self.marks, strict=True):
@@ -458,30 +408,24 @@ class Simulation:
 
     # --- ends
 
-    async def _end(self, engine: Engine, sender: ScriptedSender) -> None:
+    async def _end(self, node: Node) -> None:
         if self.watch is not None:
             self.watch.cancel()
         if self.plan.graceful and self.chance.random() < 0.7:
             if self.plan.esmes:
                 await self.esmes.stop()
-            await engine.stop(20.0)
-            self._kill_links(sender)
+            await node.engine.stop(20.0)
+            self._kill_links(node)
         else:
-            await self._crash(engine, sender)
+            await self._crash(node)
         if self.plan.ids_again:
             for operator in self.operators.values():
                 operator.restart_counter()
         await asyncio.sleep(self.chance.random() * 5)
 
-    async def _crash(self, engine: Engine, sender: ScriptedSender) -> None:
-        """Ends the process at any moment. Its pending writes may be on the disk or not."""
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if engine._pump_timer is not None:
-            engine._pump_timer.cancel()
-        self._kill_links(sender)
+    async def _crash(self, node: Node) -> None:
+        await node.crash()
+        self._kill_links(node)
         self.esmes.crash()
         sent = self.rows.sent
         for operator in self.operators.values():
@@ -489,15 +433,12 @@ class Simulation:
                 if name not in sent:
                     self.doubts[name] = self.doubts.get(name, 0) + 1
 
-    def _kill_links(self, sender: ScriptedSender) -> None:
-        sender.kill()
+    def _kill_links(self, node: Node) -> None:
+        node.kill_links()
         self.consents.restart()
         self.failovers.restart()
         if self.plan.suspensions:
             self.suspensions.restart(self.shards)
-        for carrier in self.carriers:
-            carrier.kill()
-        self.carriers.clear()
 
     # --- customers
 
@@ -545,8 +486,14 @@ class Simulation:
                     self.failovers.probes += messages
 
     def _send(self, prefix: str = "") -> list[Message]:
+        accept = self._compose(self.node, prefix)
+        self.intake.accept(accept, partial(self._answered, self._outages))
+        return accept.messages
+
+    def _compose(self, node: Node, prefix: str = "") -> Accept:
+        """Makes a request at a node."""
         chance = self.chance
-        now = self.clock.now()
+        now = node.clock.now()
         scheduled = not prefix and chance.random() < 0.15
         at = now + int(chance.random() * 30_000) + 1 if scheduled else now
         content = chance.choice(CONTENTS) if chance.random() < 0.4 else "Hello"
@@ -575,12 +522,11 @@ class Simulation:
         ]
         for message in messages:
             message.way = Way.WEBHOOK if message.callback_url else Way.NONE
-            message.connector = self.directory.route(message) or 1
+            message.connector = node.directory.route(message) or 1
         total = sum(message.price for message in messages)
         accept = Accept(account, messages, total, now, scheduled, batch=len(messages) > 1)
         accept.day_ends = self._day_ends(now)
-        self.intake.accept(accept, partial(self._answered, self._outages))
-        return messages
+        return accept
 
     def _day_ends(self, now: int) -> int:
         """Returns the end of the day by a node's clock. Sometimes the node knows no limit yet, or its time is still in

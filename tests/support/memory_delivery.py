@@ -126,6 +126,7 @@ def void(rows: Rows, accept: Accept) -> bool:
             if message.key not in rows.queue and not is_over and not _fell_due(message):
                 rows.queue[message.key] = QueueRow(message.connector, message.time, message.expires, False)
         return False
+    rows.undone += 1
     for key in keys:
         del rows.messages[key]
         rows.queue.pop(key, None)

@@ -17,7 +17,7 @@ class MemoryPast(MemoryPart):
     async def find(self, known: KnownPast) -> FoundPast:
         rows = self._open()
         moves, at = rows.past_marks.get(known.directory, (0, 0))
-        return FoundPast(moves, at, 0, tuple(rows.forks))
+        return FoundPast(moves, at, 0, tuple(rows.forks), rows.commits.get(known.writer))
 
     async def accept(self, fork: int, now: int) -> None:
         self._open().forks.append(fork)

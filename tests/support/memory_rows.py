@@ -236,6 +236,8 @@ class Rows:
     past_marks: dict[int, tuple[int, int]] = field(default_factory=dict)
     """How often a directory's mark was moved, and when it was moved last."""
     forks: list[int] = field(default_factory=list)
+    commits: dict[int, int] = field(default_factory=dict)
+    """Counts of commits of facts by the connection that made them."""
     sign_in_failures: list[SignInFailure] = field(default_factory=list)
     sign_in_places: dict[tuple[str, bytes], SignInPlace] = field(default_factory=dict)
     sign_in_key: bytes = b""
@@ -257,6 +259,8 @@ class Rows:
     slots: dict[tuple[int, int], int] = field(default_factory=dict)
     """Nodes by connector and bind slot."""
     revision: int = 0
+    undone: int = 0
+    """Requests that were undone, since nobody was told that they were written."""
     given: dict[str, int] = field(default_factory=dict)
     """The last number given to an account, a connector, a route, a ledger entry."""
 

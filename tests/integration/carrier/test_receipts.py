@@ -160,6 +160,7 @@ async def test_a_message_from_a_phone_is_answered_once_its_fate_is_known(kept: b
         (incoming,) = rig.events.inbound
         assert not smsc.link.receipts_answered
         assert incoming.stands()
+        assert incoming.waits()
         assert incoming.answer(kept)
         await wait_until(lambda: smsc.link.receipts_answered == [("one", status)])
         assert (incoming.sender, incoming.recipient, incoming.coding) == ("447700900123", "3388", 8)

@@ -36,6 +36,8 @@ class Link:
 
     def __init__(self) -> None:
         self.up = True
+        self.ended_well = False
+        """Whether both sides agreed on its end."""
         self.answers: list[tuple[str, bool]] = []
 
     def sends(self, text: str, *, part: tuple[int, int, int] | None = None, **fields: Any) -> Incoming:
@@ -48,7 +50,12 @@ class Link:
             "part": part,
             "digest": hash((text, part)) & (1 << 62) - 1 or 1,
         }
-        return Incoming(**(values | fields), answer=lambda kept: self.answer(text, kept), stands=lambda: self.up)
+        return Incoming(
+            **(values | fields),
+            answer=lambda kept: self.answer(text, kept),
+            stands=lambda: self.up or self.ended_well,
+            waits=lambda: self.up,
+        )
 
     def answer(self, text: str, kept: bool) -> bool:
         if self.up:
@@ -221,6 +228,20 @@ async def test_a_repeat_before_the_commit_is_the_same_message(desk: Desk) -> Non
     desk.reception.receive(1, first.sends("Hello"))
     first.up = False
     desk.reception.receive(1, second.sends("Hello"))
+    await desk.settle()
+    assert len(await desk.kept()) == 1
+    assert second.answers == [("Hello", True)]
+    assert await desk.unanswered() == 0
+
+
+async def test_a_repeat_after_a_clean_end_without_an_answer_is_the_same_message(desk: Desk) -> None:
+    """A node whose lease lapsed unbinds, and binds again while the commit of the message is still under way."""
+    first, second = Link(), Link()
+    desk.reception.receive(1, first.sends("Hello"))
+    facts = desk.begin()
+    first.up, first.ended_well = False, True
+    desk.reception.receive(1, second.sends("Hello"))
+    await desk.end(facts)
     await desk.settle()
     assert len(await desk.kept()) == 1
     assert second.answers == [("Hello", True)]

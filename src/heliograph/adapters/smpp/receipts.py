@@ -105,7 +105,11 @@ def number_of(address: str, ton: int, national: NationalNumbers) -> str | None:
 
 
 def incoming_of(
-    pdu: DeliverSm | DataSm, sender: str, answer: Callable[[bool], bool], stands: Callable[[], bool]
+    pdu: DeliverSm | DataSm,
+    sender: str,
+    answer: Callable[[bool], bool],
+    stands: Callable[[], bool],
+    waits: Callable[[], bool],
 ) -> Incoming:
     """Returns the message of the phone `sender`. A leading `+` of an address is removed, because its type of number
     says the same.
@@ -133,6 +137,7 @@ def incoming_of(
         digest,
         answer,
         stands,
+        waits,
     )
 
 
@@ -221,7 +226,8 @@ class ReceiptReceiver:
             self._put_off(request)
         else:
             sender = self._sender_of(request)
-            context.events.on_inbound(incoming_of(request, sender, partial(self._answer, request), self._stands))
+            answer = partial(self._answer, request)
+            context.events.on_inbound(incoming_of(request, sender, answer, self._stands, self._waits))
 
     def _sender_of(self, request: DeliverSm | DataSm) -> str:
         """Returns the phone that sent a message. Logs a warning for a national number that cannot be converted."""
@@ -234,7 +240,10 @@ class ReceiptReceiver:
         return address
 
     def _stands(self) -> bool:
-        return self.ended_well or (not self._session.closing and self._session.state is not SessionState.CLOSED)
+        return self.ended_well or self._waits()
+
+    def _waits(self) -> bool:
+        return not self._session.closing and self._session.state is not SessionState.CLOSED
 
     @property
     def _only_receipts_come(self) -> bool:

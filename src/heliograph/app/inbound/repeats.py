@@ -6,8 +6,8 @@ stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`)
 
     the first message                          is in           a copy is
     -----------------------------------------  --------------  ----------------------------------------------
-    waits for its commit, link stands          `waiting`       another message
-    waits for its commit, link is gone         `waiting`       the same message; its link gets the answer
+    waits for its commit, link is up           `waiting`       another message
+    waits for its commit, link is down         `waiting`       the same message; its link gets the answer
     was answered, link stands                  `_answered`     another message
     was answered, link went within SETTLED_MS  `_lost`         the same message, for `REPEAT_MS`
     was answered SETTLED_MS ago, link stands   (forgotten)     another message
@@ -125,7 +125,7 @@ class Repeats:
         """Answers a repeat of this process's message, now or after the message's commit; returns False for another
         message."""
         earlier = self.waiting.get(digest)
-        if earlier is not None and (earlier.incoming is None or not earlier.incoming.stands()):
+        if earlier is not None and (earlier.incoming is None or not earlier.incoming.waits()):
             earlier.incoming = incoming
             return True
         key = self._lost_key(digest)

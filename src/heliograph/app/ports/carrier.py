@@ -143,6 +143,9 @@ class Incoming:
 
     `stands`: tells whether the link is up, or was closed cleanly. In both cases the operator has read the earlier
     answers.
+
+    `waits`: tells whether the link is up, so that the operator waits for the answer. Without an answer it sends the
+    message again after a clean end, too.
     """
 
     sender: str
@@ -154,6 +157,7 @@ class Incoming:
     digest: int
     answer: Callable[[bool], bool]
     stands: Callable[[], bool]
+    waits: Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
