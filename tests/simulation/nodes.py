@@ -50,6 +50,9 @@ CALM_S = 300.0
 """Seconds to the end once nothing goes wrong any more, beside the validity: the grace of receipts, and three rounds of
 the housekeeping that gives receipts up."""
 
+TROUBLE_S = 600.0
+"""Seconds in which every trouble has ended, the longest pause and some restarts after it included."""
+
 EXCUSED_S = LEASE_S + LATE_S
 """Seconds after a pause or a cut in which other nodes may still give the node up: no renewal may have come yet."""
 
@@ -163,7 +166,8 @@ class Nodes(Simulation):
             self._begin(self._boot(machine))
         await asyncio.sleep(2.0)
         await self._customers()
-        while any(machine.has_trouble for machine in self.machines):  # noqa: ASYNC110 - on a virtual clock
+        last = self.clock.monotonic() + TROUBLE_S
+        while any(machine.has_trouble for machine in self.machines) and self.clock.monotonic() < last:  # noqa: ASYNC110 - on a virtual clock
             await asyncio.sleep(0.5)
         self.live_odds.stop()
         await asyncio.sleep(10.0)
@@ -303,12 +307,15 @@ class Nodes(Simulation):
 
     async def _pause(self, machines: list[Machine], seconds: float) -> None:
         """Stops the processes of one machine for a while, or of all at the same moment."""
+        until = self.clock.monotonic() + (MID_COMMIT_S if self.chance.random() < 0.7 else 0.0)
+        while self.clock.monotonic() < until:
+            if any(machine.node is not None and machine.node.is_marking for machine in machines):
+                break
+            await asyncio.sleep(0.002)
+        machines = [machine for machine in machines if machine.node is not None and not machine.has_trouble]
+        nodes = [machine.node for machine in machines if machine.node is not None]
         for machine in machines:
             machine.has_trouble = True
-        nodes = [machine.node for machine in machines if machine.node is not None]
-        until = self.clock.monotonic() + (MID_COMMIT_S if self.chance.random() < 0.7 else 0.0)
-        while not any(node.is_marking for node in nodes) and self.clock.monotonic() < until:  # noqa: ASYNC110
-            await asyncio.sleep(0.002)
         for node in nodes:
             node.process.stop()
             if len(machines) == 1:

@@ -64,7 +64,10 @@ class Lease:
 
     async def begin(self) -> int:
         """Takes the lease, and with it a worker number, which is returned. Raises Unavailable."""
-        await self._renew()
+        try:
+            await self._renew()
+        except TimeoutError:
+            raise Unavailable("the database does not answer") from None
         worker = await self._leases.lease_worker(self._node)
         if worker is None:
             raise Unavailable(f"{WORKERS} nodes are on this database, and no worker number is free")

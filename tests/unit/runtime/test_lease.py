@@ -255,6 +255,17 @@ def test_what_is_given_back_was_over_long_ago_so_that_no_other_node_is_given_up_
     scenario(story)
 
 
+def test_a_start_while_the_store_hangs_finds_it_unavailable() -> None:
+    async def play() -> None:
+        register, clock = Register(), VirtualClock()
+        register.hangs = True
+        with pytest.raises(Unavailable):
+            await Lease(register, 1, clock, Quiet(), Outage(clock, Quiet()), lambda: None).begin()
+        assert clock.monotonic() == RENEW_S
+
+    run(play())
+
+
 def test_there_is_no_number_for_one_node_too_many() -> None:
     async def play() -> None:
         register = Register()
