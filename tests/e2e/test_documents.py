@@ -28,17 +28,18 @@ BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CURL = """#!/bin/sh
 tries=0
 while
-    answer=$({curl} -sS --fail-with-body "$@")
+    answer=$({curl} -sS --fail-with-body --retry 3 "$@")
     status=$?
     tries=$((tries + 1))
     case "$answer" in *'"receipts":[]'* | *'"suppressions":[]'*) test $tries -lt {tries} ;; *) false ;; esac
 do sleep 0.5; done
+case "$*" in *--output*) answer='{{"count":0}}' ;; esac
 printf '%s\\n' "$answer" >> {answers}
 printf '%s\\n' "$answer"
 exit $status
 """
 """curl as people have it, but one that notes the answers, fails on those that refuse, and looks again where what the
-page has slept for is not there yet."""
+page has slept for is not there yet, or where it asks sooner than a list may be asked for."""
 
 
 PAGE_S = 4 * COMMAND_S
@@ -104,6 +105,8 @@ def test_every_block_of(page: str, tmp_path: Path) -> None:
         answers = reader.answers()
         assert len(answers) == asked > 5
         assert [answer for answer in answers if not is_good(answer)] == []
+        if page == "docs/api.md":
+            assert (tmp_path / "messages.csv").read_text().count("Hello, world") == 1
         if page == "README.md":
             [receipts] = [answer["receipts"] for answer in answers if "receipts" in answer]
             assert [receipt["receipt"]["message_status"] for receipt in receipts] == ["DELIVRD"]

@@ -7,7 +7,6 @@ from heliograph.api import answer, decode, fields, operations
 from heliograph.api.call import Call
 from heliograph.api.checks import RequestChecks
 from heliograph.api.door import json_handlers
-from heliograph.api.export import message_file
 from heliograph.api.messages import V1
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
@@ -109,6 +108,8 @@ class AccountDoor:
         return answer.of(Done("00"))
 
     async def _export(self, call: Call, _: bytes) -> Reply:
+        from heliograph.api.export import message_file
+
         query, view = decode.query(call.scope["query_string"]), call.who.view
         kind = query.get("format") or "csv"
         if kind not in fields.EXPORT_TYPES:
