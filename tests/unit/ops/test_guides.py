@@ -63,7 +63,7 @@ def test_its_commands_and_their_options_exist(page: Path) -> None:
 
 
 def variables_of_samples() -> set[str]:
-    programs = [path.read_text(encoding="utf-8") for path in (DOCS / "samples").iterdir()]
+    programs = [path.read_text(encoding="utf-8") for path in (DOCS / "samples").iterdir() if path.is_file()]
     return set(re.findall(r"\bHELIOGRAPH_[A-Z_]+", " ".join(programs)))
 
 
