@@ -133,11 +133,7 @@ def document(terms: Terms) -> dict[str, Any]:
         "servers": [{"url": "/", "description": "This gateway"}],
         "tags": [tag for each in sections for tag in each.tags],
         "paths": {path: methods for each in sections for path, methods in each.paths.items()},
-        "webhooks": {
-            "receipt": {"post": _receipt(terms, schemas)},
-            "inbound": {"post": _inbound(terms, schemas)},
-            "low_balance": {"post": _low_balance(terms, schemas)},
-        },
+        "webhooks": _webhooks(terms, schemas),
         "components": {
             "schemas": schemas,
             "responses": {_name(status): _failure(status) for status in dict.fromkeys(e.http for e in CATALOGUE)},
@@ -371,49 +367,43 @@ def _call(operation: CustomerOperation) -> ShownCall:
     )
 
 
-def _receipt(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
-    shown = example_of(schemas[shapes.Receipt.__name__], schemas, whole=False)
+def _webhooks(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
     code = (
         "heliograph-operator-code", "The operator's own code, unchanged; absent if it gave none.",
         {"type": "string", "maxLength": MAX_CODE_CHARS}, "0x22",
     )  # fmt: skip
+    receipt, inbound, low_balance = (
+        example_of(schemas[shape.__name__], schemas, whole=False)
+        for shape in (shapes.Receipt, shapes.InboundNotice, shapes.LowBalanceNotice)
+    )
+    posted = {
+        "receipt": (
+            "messages", "Delivery receipt", _RECEIPT, _headers(f"dlr_{receipt['id']}", code),
+            _posted(shapes.Receipt, receipt),
+        ),
+        "inbound": (
+            "inbound", "Message from a phone", _INBOUND, _headers(f"mo_{inbound['id']}"),
+            _posted(shapes.InboundNotice, inbound),
+        ),
+        "low_balance": (
+            "account", "Low balance", _LOW_BALANCE, _headers("low_17_1800000000000"),
+            _posted(shapes.LowBalanceNotice, low_balance, (JSON,)),
+        ),
+    }  # fmt: skip
     return {
-        "operationId": "receive_receipt",
-        "tags": ["messages"],
-        "summary": "Delivery receipt",
-        "description": _filled(_RECEIPT, terms),
-        "security": [],
-        "parameters": _headers(f"dlr_{shown['id']}", code),
-        "requestBody": _posted(shapes.Receipt, shown),
-        "responses": _RESPONSES,
-    }
-
-
-def _inbound(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
-    shown = example_of(schemas[shapes.InboundNotice.__name__], schemas, whole=False)
-    return {
-        "operationId": "receive_inbound",
-        "tags": ["inbound"],
-        "summary": "Message from a phone",
-        "description": _filled(_INBOUND, terms),
-        "security": [],
-        "parameters": _headers(f"mo_{shown['id']}"),
-        "requestBody": _posted(shapes.InboundNotice, shown),
-        "responses": _RESPONSES,
-    }
-
-
-def _low_balance(terms: Terms, schemas: dict[str, Schema]) -> dict[str, Any]:
-    shown = example_of(schemas[shapes.LowBalanceNotice.__name__], schemas, whole=False)
-    return {
-        "operationId": "receive_low_balance",
-        "tags": ["account"],
-        "summary": "Low balance",
-        "description": _filled(_LOW_BALANCE, terms),
-        "security": [],
-        "parameters": _headers("low_17_1800000000000"),
-        "requestBody": _posted(shapes.LowBalanceNotice, shown, (JSON,)),
-        "responses": _RESPONSES,
+        name: {
+            "post": {
+                "operationId": f"receive_{name}",
+                "tags": [tag],
+                "summary": summary,
+                "description": _filled(text, terms),
+                "security": [],
+                "parameters": headers,
+                "requestBody": body,
+                "responses": _RESPONSES,
+            }
+        }
+        for name, (tag, summary, text, headers, body) in posted.items()
     }
 
 
