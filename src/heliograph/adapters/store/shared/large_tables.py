@@ -80,10 +80,7 @@ class StoredRoutingLists(Operations):
         prefix, network, priority, route = query.after or ("", "", 1 << 62, 0)
         place = {"prefix": prefix, "network": network, "priority": priority, "route": route}
         spans = [{**span, **place, "connector": query.connector} for span in _spans(query.near)]
-        if query.is_from_end:
-            found = yield from _listed(Q.list_routes_back, Q.count_routes, spans[::-1], query.limit, query.first)
-            return [route_of(row) for row in reversed(found)]
-        found = yield from _listed(Q.list_routes, Q.count_routes, spans, query.limit, query.first)
+        found = yield from _listed_from(query, Q.list_routes, Q.list_routes_back, Q.count_routes, spans)
         return [route_of(row) for row in found]
 
     @browse
@@ -110,11 +107,7 @@ class StoredRoutingLists(Operations):
     @browse
     def prices(self, query: PriceQuery) -> Steps[list[tuple[Price, bool]]]:
         spans = yield from _price_spans(query)
-        if query.is_from_end:
-            found = yield from _listed(Q.list_prices_back, Q.count_prices_in, spans[::-1], query.limit, query.first)
-            found.reverse()
-        else:
-            found = yield from _listed(Q.list_prices, Q.count_prices_in, spans, query.limit, query.first)
+        found = yield from _listed_from(query, Q.list_prices, Q.list_prices_back, Q.count_prices_in, spans)
         return [(Price(*row), bool(holds)) for *row, holds in found]
 
     @browse
@@ -179,6 +172,20 @@ def _price_spans(query: PriceQuery) -> Steps[list[Span]]:
             key = {"plan": plan, "prefix": prefix, "since": since, "past": int(query.past), "now": query.now}
             spans += [{**key, **span} for span in _spans(query.near)]
     return spans
+
+
+def _listed_from(
+    query: RouteQuery | PriceQuery,
+    rows_of: Callable[..., Query],
+    rows_back_of: Callable[..., Query],
+    count_of: Callable[..., Query],
+    spans: Sequence[Span],
+) -> Steps[list[Row]]:
+    """Returns the rows that the query wants, in their order; read backwards if it counts from the end."""
+    if not query.is_from_end:
+        return (yield from _listed(rows_of, count_of, spans, query.limit, query.first))
+    found = yield from _listed(rows_back_of, count_of, spans[::-1], query.limit, query.first)
+    return found[::-1]
 
 
 def _listed(
