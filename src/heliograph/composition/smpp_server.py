@@ -14,12 +14,11 @@ from heliograph.config.settings import SmppServerSettings
 from heliograph.domain.message.way import Way
 from heliograph.net.tls import CertificateFiles
 from heliograph.runtime.environment import MakeDeliverer
-from heliograph.runtime.tasks import Watch
 
 if TYPE_CHECKING:
     from heliograph.adapters.smpp_server.deliverer import BindDeliverer
     from heliograph.adapters.smpp_server.registry import Binds
-    from heliograph.adapters.smpp_server.server import SmppServer
+    from heliograph.adapters.smpp_server.server import SmppServer, Watch
     from heliograph.adapters.smpp_server.services import Services
     from heliograph.composition.certificates import RenewableCertificate
     from heliograph.net.tls import Tls
@@ -63,10 +62,10 @@ class CustomerBinds:
         )
         return self._deliverer
 
-    async def open(self, services: "Services", watch: Watch, *, embedded: bool) -> None:
+    async def open(self, services: "Services", watch: "Watch", *, embedded: bool) -> None:
         """Starts to listen, if the server is on. Raises OSError; its `filename` is the address where that is in use.
 
-        `watch`: called with each task that must not end before `stop`. `embedded`: no other node uses the store.
+        `embedded`: no other node uses the store.
         """
         if self._binds is None or self._deliverer is None:
             return

@@ -11,8 +11,6 @@ DEEPEST = 12
 """Most coroutines of a task in a description, from the outermost on."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
-Watch = Callable[[asyncio.Task[None]], None]
-"""Takes a task, and tells if it ends by an error."""
 
 
 def every(seconds: float, work: Work) -> Work:

@@ -33,6 +33,9 @@ HANDSHAKES_OF_ONE: Final = 16
 END_S: Final = 1.0
 """Seconds that connections may take to close after the grace period of a stop."""
 
+Watch = Callable[[asyncio.Task[None]], None]
+"""Called with each task that must not end before `stop`."""
+
 
 class SmppServer:
     """Accepts connections at its addresses, and ends them."""
@@ -43,9 +46,8 @@ class SmppServer:
         binds: Binds,
         deliverer: BindDeliverer,
         most_connections: int,
-        watch: Callable[[asyncio.Task[None]], None],
+        watch: Watch,
     ) -> None:
-        """`watch` is called with each task that must not end before `stop`."""
         self._services = services
         self._binds = binds
         self._deliverer = deliverer
