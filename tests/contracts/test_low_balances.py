@@ -197,7 +197,7 @@ STEPS = st.one_of(
 
 
 class Model:
-    """What the balance was, and what was told of it."""
+    """The balance and its notices over time."""
 
     def __init__(self, balance: int, threshold: int | None) -> None:
         self.balance = balance

@@ -321,7 +321,7 @@ _OF_WINDOW = ("marked", "ready", "flying", "in_flight", "_gathered", "_committin
 
 
 def leftovers(rows: Rows) -> list[str]:
-    """When all is over the rows have no work left."""
+    """Rows have no work left at the end."""
     wrong = []
     if rows.queue:
         wrong.append(f"the queue holds {rows.queue}")
@@ -333,7 +333,7 @@ def leftovers(rows: Rows) -> list[str]:
 
 
 def nothing_left(engine: Engine) -> list[str]:
-    """When all is over the memory of a node is empty."""
+    """The memory of a node is empty at the end."""
     wrong = []
     matcher, notifier = engine.matcher, engine.notifier
     kept = {what: getattr(matcher, what) for what in ("missed", "_acknowledge", "_acknowledge_next")}

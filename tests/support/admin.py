@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode
 
 from heliograph.adapters.system.passkeys import WebauthnPasskeys
 from heliograph.admin_api.app import AdminApi
-from heliograph.admin_api.request import AdminServices
+from heliograph.admin_api.request import AdminServices, Exports
 from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.sign_in import WINDOW_S, SignIn
 from heliograph.app.admin.signed_state import SignedState
@@ -298,6 +298,7 @@ async def open_house(connector_kinds: Mapping[str, ConnectorKind] | None = None)
             probe=probe,
         ),
         journal=gateway.journal,
+        exports=Exports(4),
     )
     simulator = ToySimulator()
     services = ConsoleServices(

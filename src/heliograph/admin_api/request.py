@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
@@ -31,7 +31,7 @@ RETRY_AFTER_S = 10
 
 
 class TooManyExports(Exception):
-    """As many files are being written as the setting `console.exports` allows."""
+    """No further file may be written: `console.exports` are under way."""
 
 
 class Exports:
@@ -59,7 +59,7 @@ class AdminServices:
     sign_in: "SignIn"
     desk: Desk
     journal: "Journal"
-    exports: Exports = field(default_factory=lambda: Exports(4))
+    exports: Exports
 
 
 def decode(body: bytes, kind: type[Body]) -> Body:

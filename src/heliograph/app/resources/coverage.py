@@ -51,7 +51,7 @@ async def parts(
             DecidingKeys(beginnings(found), "", 0, plan, ("",), desk.now, are_several=True)
         )
         work = partial(coverage, found, rows.joined(small), plan, desk.simulated, desk.now, quality, obstacles)
-        covered = work() if desk.in_thread is None else await desk.in_thread(work)
+        covered = await desk.in_thread(work)
         yield [permitted(desk, {each.name: getattr(row, each.name) for each in COVERED}) for row in covered]
         left -= len(found)
         query = replace(query, after=found[-1])

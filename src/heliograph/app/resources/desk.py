@@ -105,6 +105,10 @@ class Actor:
                 self.need(scopes[each], each)
 
 
+async def _at_once(work: "Callable[[], Any]") -> Any:
+    return work()
+
+
 @dataclass
 class Desk:
     """The services for administration, in the name of an actor.
@@ -124,8 +128,8 @@ class Desk:
     """Makes passwords, keys and ids."""
     hasher: "Hash | None" = None
     """Hashes a password in another thread; None: the hash blocks the event loop."""
-    in_thread: "Callable[[Callable[[], Any]], Awaitable[Any]] | None" = None
-    """Runs long work in another thread; None: the work blocks the event loop."""
+    in_thread: "Callable[[Callable[[], Any]], Awaitable[Any]]" = _at_once
+    """Runs long work in another thread; by default it blocks the event loop."""
     callback_urls: "CallbackUrls | None" = None
     """The address guard; None accepts every URL."""
     composer: "Callable[[], Composer] | None" = None

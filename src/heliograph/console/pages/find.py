@@ -112,7 +112,7 @@ class Suggestion:
     text: str
     """The name, number or id."""
     kind: str
-    """What it is, for example `Account`."""
+    """Its kind, for example `Account`."""
     path: str
     query: dict[str, str] = field(default_factory=dict)
 
