@@ -6,10 +6,9 @@ import pytest
 
 from heliograph.app.facts import Facts
 from heliograph.app.ports import Store
-from heliograph.app.records import Search
+from heliograph.app.records import ExportFormat, Search
 from heliograph.app.resources import messages
 from heliograph.app.resources.desk import Desk
-from heliograph.app.resources.message_export import ExportFormat
 from heliograph.domain.message.ids import to_hex
 from tests.support.store import CREDIT, START, Given
 from tests.support.virtual_time import VirtualClock

@@ -11,6 +11,7 @@ from heliograph.api.messages import V1
 from heliograph.api.services import Services
 from heliograph.api.shapes import Done
 from heliograph.app.inbound.pull import PARAMETERS, check_names, page_limit, pull_query, wait_seconds
+from heliograph.app.records import ExportFormat
 from heliograph.app.sending.feedback import DELIVERED
 from heliograph.domain.error import TOO_EARLY, Fault, invalid
 from heliograph.http.asgi import Receive
@@ -111,19 +112,14 @@ class AccountDoor:
         from heliograph.api.export import message_file
 
         query, view = decode.query(call.scope["query_string"]), call.who.view
-        kind = query.get("format") or "csv"
-        if kind not in fields.EXPORT_TYPES:
-            raise invalid("format", f"The format is {' or '.join(fields.EXPORT_TYPES)}.")
+        try:
+            kind = ExportFormat(query.get("format") or ExportFormat.CSV)
+        except ValueError:
+            raise invalid("format", f"The format is {' or '.join(ExportFormat)}.") from None
         pages = await self._browse.export(view, query, self._clock.now())
-        pieces = message_file(pages, self._browse.deliveries, view.zone, as_csv=kind == "csv")
+        pieces = message_file(pages, self._browse.deliveries, view.zone, as_csv=kind is ExportFormat.CSV)
         disposition = b'attachment; filename="messages.%b"' % kind.encode()
-        return Reply(
-            200,
-            b"",
-            ((b"content-disposition", disposition),),
-            fields.EXPORT_TYPES[kind].encode(),
-            pieces,
-        )
+        return Reply(200, b"", ((b"content-disposition", disposition),), kind.content_type.encode(), pieces)
 
 
 async def _gone(receive: Receive) -> None:

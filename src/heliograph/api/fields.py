@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from heliograph.app.ports.inbound import PAGE_OCTETS
+from heliograph.app.records import ExportFormat
 from heliograph.app.sending import optional_fields
 from heliograph.app.sending.browse import BOOLEAN_WORDS
 from heliograph.app.sending.compose import SendRules
@@ -416,14 +417,11 @@ AFTER_CURSOR = Parameter(
 )
 WAIT_FOR_NOTICE = WAIT._replace(meaning=lambda _: "Seconds to wait for the first notice; then the page is empty.")
 
-EXPORT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
-"""Media types of the formats of an export."""
-
 EXPORT_FORMAT = Parameter(
     "format",
     lambda _: "`csv`: a table with a heading. `jsonl`: a record of the list in each line.",
-    {"type": "string", "enum": [*EXPORT_TYPES], "default": "csv"},
-    "csv",
+    {"type": "string", "enum": [each.value for each in ExportFormat], "default": ExportFormat.CSV.value},
+    ExportFormat.CSV.value,
 )
 
 EXPORT: tuple[Parameter, ...] = (EXPORT_FORMAT, START, END, PENDING, ORDER)

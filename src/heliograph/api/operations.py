@@ -6,6 +6,7 @@ import msgspec
 
 from heliograph.api import fields, shapes
 from heliograph.api.fields import Field, Parameter
+from heliograph.app.records import ExportFormat
 from heliograph.domain.error import (
     CONFLICT,
     FORBIDDEN,
@@ -138,7 +139,7 @@ ACCOUNT: tuple[CustomerOperation, ...] = (
         "All messages that `GET /api/v1/messages` lists for these parameters, with their final states, as a file "
         "without a limit. It counts as a list query. If it ends without its end mark, it is incomplete.",
         (), (*_QUERY, *_CREDENTIALS, *_ALWAYS), query=fields.EXPORT,
-        media_types=tuple(each.partition(";")[0] for each in fields.EXPORT_TYPES.values()),
+        media_types=tuple(each.media_type for each in ExportFormat),
         shown=(("start", "end"),),
     ),
     CustomerOperation(

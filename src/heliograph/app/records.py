@@ -640,3 +640,19 @@ def read_scopes(texts: Iterable[str]) -> tuple[str, ...]:
     if not wanted:
         raise ValueError("a token needs at least one scope")
     return tuple(scope.value for scope in TOKEN_SCOPES if scope in wanted)
+
+
+class ExportFormat(StrEnum):
+    """The format of a file of messages. Its value is the end of the file's name."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+
+    @property
+    def media_type(self) -> str:
+        return "text/csv" if self is ExportFormat.CSV else "application/x-ndjson"
+
+    @property
+    def content_type(self) -> str:
+        """The header `Content-Type` of a file."""
+        return f"{self.media_type}; charset=utf-8" if self is ExportFormat.CSV else self.media_type

@@ -15,7 +15,7 @@ from heliograph.app.admin.second_factors import ManageFactors
 from heliograph.app.admin.second_step import PasskeyAnswer
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Clock, Secrets
-from heliograph.app.records import Scope, UserRole
+from heliograph.app.records import ExportFormat, Scope, UserRole
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.desk import Actor, AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.directory import Directory
@@ -146,7 +146,7 @@ class FormProblem:
 
 def csv_file(name: str, body: bytes | AsyncGenerator[bytes]) -> PageResponse:
     """Returns a CSV file of that name to download; see `written_file`."""
-    return written_file(name, body, "text/csv; charset=utf-8")
+    return written_file(name, body, ExportFormat.CSV.content_type)
 
 
 def written_file(name: str, body: bytes | AsyncGenerator[bytes], kind: str) -> PageResponse:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from heliograph.app.facts import Facts, MessageEnd
-from heliograph.app.records import Search
+from heliograph.app.records import ExportFormat, Search
 from heliograph.app.resources import messages as found_messages
-from heliograph.app.resources.message_export import COLUMNS, ExportFormat
+from heliograph.app.resources.message_export import COLUMNS
 from heliograph.console import files
 from heliograph.console.pages import messages
 from heliograph.domain.calendar import format_utc

@@ -1,10 +1,10 @@
-"""The formats of exported messages: CSV and JSON lines, with the same values."""
+"""The lines of exported messages, as CSV or JSON, with the same values."""
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, Final
 
+from heliograph.app.records import ExportFormat
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.message.status import MessageStatus
@@ -19,26 +19,16 @@ COLUMNS: Final = (
 _WITH_ERROR: Final = (MessageStatus.UNDELIVERED, MessageStatus.FAILED)
 
 
-class ExportFormat(StrEnum):
-    """The format of a file of messages. Its value is the end of the file's name."""
+def heading(kind: ExportFormat) -> bytes:
+    """Returns the first line of a file; empty if the format has none."""
+    return csv_line(*COLUMNS) if kind is ExportFormat.CSV else b""
 
-    CSV = "csv"
-    JSONL = "jsonl"
 
-    @property
-    def media_type(self) -> str:
-        return "text/csv; charset=utf-8" if self is ExportFormat.CSV else "application/x-ndjson"
-
-    @property
-    def heading(self) -> bytes:
-        """The first line of a file; empty if the format has none."""
-        return csv_line(*COLUMNS) if self is ExportFormat.CSV else b""
-
-    def line(self, values: Mapping[str, Any]) -> bytes:
-        """Returns the line of a message, given by its values of COLUMNS."""
-        if self is ExportFormat.CSV:
-            return csv_line(*cells_of(values))
-        return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def line(kind: ExportFormat, values: Mapping[str, Any]) -> bytes:
+    """Returns the line of a message, given by its values of COLUMNS."""
+    if kind is ExportFormat.CSV:
+        return csv_line(*cells_of(values))
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def exported(message: Mapping[str, Any]) -> dict[str, Any]:

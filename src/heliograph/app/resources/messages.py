@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Account
-from heliograph.app.records import Hit, MessageRecord, Scope, Search, SearchPage
+from heliograph.app.records import ExportFormat, Hit, MessageRecord, Scope, Search, SearchPage
 from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes, WrittenFile
 from heliograph.app.resources.desk import Desk, Invalid, account_id, connector_id, needed
 from heliograph.app.resources.explain import BlockedReasons, explain
@@ -22,7 +22,7 @@ from heliograph.app.resources.fields import (
     Whole,
 )
 from heliograph.app.resources.history import Event, history
-from heliograph.app.resources.message_export import ExportFormat, exported_row
+from heliograph.app.resources.message_export import exported_row, heading, line
 from heliograph.app.resources.routes import DECISION, decide, decision_row
 from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView
@@ -169,20 +169,10 @@ async def _scheduled(
 
 
 async def search(
-    desk: Desk,
-    text: str,
-    number: str,
-    reference: str,
-    account: str | None,
-    status: MessageStatus | None,
-    connector: str | None,
-    held: bool,
-    after: tuple[int, int] | None,
-    limit: int,
-    **others: Any,
+    desk: Desk, text: str, reference: str, after: tuple[int, int] | None, limit: int, **filters: Any
 ) -> Page:
-    """Returns messages, newest first. `others` are attributes of a `Search` by name."""
-    wanted = await _wanted(desk, text, number, reference, account, status, connector, held, **others)
+    """Returns messages, newest first."""
+    wanted = await _wanted(desk, text=text, reference=reference, **filters)
     wanted.before, wanted.limit = after, limit
     found = await _page(desk, text, reference, wanted)
     accounts, connectors = await desk.account_names(), await desk.known_connectors()
@@ -201,7 +191,7 @@ async def _wanted(
     held: bool,
     **others: Any,
 ) -> Search:
-    """Returns the search for some filters. Raises Invalid and NoSuch."""
+    """Returns the search for some filters; `others` are attributes of a `Search` by name. Raises Invalid and NoSuch."""
     if held and status not in (None, MessageStatus.HELD):
         raise Invalid("held", f"a held message has the status {MessageStatus.HELD}; leave out status")
     wanted = Search(number=number, status=MessageStatus.HELD if held else status, **others)
@@ -235,7 +225,7 @@ async def export(
     details = {each.name: each.text(each.show(asked[each.name])) for each in _EXPORT_READS if asked[each.name]}
     details |= {name: mask_search(details[name]) for name in ("text", "number", "sender") if name in details}
     await desk.note("message.export", "messages", details)
-    return WrittenFile(f"messages.{format}", format.media_type, message_file(desk, text, wanted, format, reference))
+    return WrittenFile(f"messages.{format}", format.content_type, message_file(desk, text, wanted, format, reference))
 
 
 async def message_file(
@@ -247,11 +237,11 @@ async def message_file(
     nobody. A page may have no line, because a search for few messages reads many rows.
     """
     accounts, connectors = await desk.account_names(), await desk.known_connectors()
-    yield kind.heading
+    yield heading(kind)
     page = replace(search, limit=ROWS_AT_ONCE)
     while True:
         found = await _page(desk, text, reference, page)
-        yield b"".join(kind.line(exported_row(row(hit, accounts, connectors))) for hit in found.hits)
+        yield b"".join(line(kind, exported_row(row(hit, accounts, connectors))) for hit in found.hits)
         if found.more is None:
             return
         # new messages may make a sender rare or frequent, and the order would change with that
@@ -425,7 +415,7 @@ MESSAGES = Resource(
             "All messages that fit, newest first, as a file without a limit",
             reads=_EXPORT_READS,
             answers=Answer.FILE,
-            media_types=tuple(each.media_type.partition(";")[0] for each in ExportFormat),
+            media_types=tuple(each.media_type for each in ExportFormat),
             is_command=False,
             id="export_messages",
         ),

@@ -4,6 +4,7 @@ from typing import IO, Any
 
 import click
 
+from heliograph.app.records import ExportFormat
 from heliograph.app.resources.messages import MESSAGES
 from heliograph.cli.command import Command, Invocation, examples, print_fields, print_line, print_table
 from heliograph.cli.drawn import group_of, parameters_of, values_of
@@ -38,17 +39,17 @@ def show(invocation: Invocation, message_id: str) -> None:
 def _export(file: IO[bytes], kind: str, **texts: Any) -> None:
     """Writes the messages that fit, newest first, without a limit. Texts are left out. An export that was broken off
     has all messages down to its last line: go on with --end."""
-    from heliograph.app.resources.message_export import ExportFormat, exported
+    from heliograph.app.resources.message_export import exported, heading, line
 
     invocation = click.get_current_context().ensure_object(Invocation)
     found = ExportFormat(kind)
     with invocation.explained():
         asked = values_of(_FIND, texts)
-    file.write(found.heading)
+    file.write(heading(found))
     cursor: str | None = ""
     while cursor is not None:
         page = invocation.ask(MESSAGES, "find", {**asked, "limit": _FIND.page, "cursor": cursor or None})
-        file.write(b"".join(found.line(exported(each)) for each in page["messages"]))
+        file.write(b"".join(line(found, exported(each)) for each in page["messages"]))
         file.flush()
         cursor = page["cursor"]
 
@@ -61,7 +62,8 @@ message.add_command(
         params=[
             *parameters_of(_FIND),
             click.Option(
-                ["--format", "kind"], type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True,
+                ["--format", "kind"], type=click.Choice([each.value for each in ExportFormat]),
+                default=ExportFormat.CSV.value, show_default=True,
                 help="CSV, or a JSON object in each line.",
             ),
             click.Option(

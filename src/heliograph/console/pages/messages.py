@@ -5,12 +5,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
-from heliograph.app.records import Scope, Search
+from heliograph.app.records import ExportFormat, Scope, Search
 from heliograph.app.resources import messages
 from heliograph.app.resources.callbacks import replay_message
 from heliograph.app.resources.desk import account_id, connector_id
 from heliograph.app.resources.history import condense
-from heliograph.app.resources.message_export import ExportFormat
 from heliograph.app.resources.message_list import message_list
 from heliograph.console.files import MOST_ROWS, traffic_file
 from heliograph.console.request import (
@@ -136,7 +135,7 @@ async def _download(request: PageRequest, kind: ExportFormat) -> PageResponse:
     asked = _asked(request)
     asked |= {name: mask_search(asked[name]) for name in ("q", "sender") if name in asked}
     await request.desk.note("message.export", "messages", asked)
-    return written_file(name, pieces, kind.media_type)
+    return written_file(name, pieces, kind.content_type)
 
 
 def _only_sent(request: PageRequest) -> bool:
