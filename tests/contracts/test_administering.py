@@ -34,6 +34,7 @@ from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.pace.pace import LearntPace
 from tests.support.connectors import smpp_connector
+from tests.support.sharing import NO_DEADLINE
 from tests.support.store import CREDIT, NODE, START, Given, Opener
 
 BOUND = ConnectorState(summary="It is bound.", bound=1, binds=[BindState(1, "transceiver", "bound", answer_ms=0.5)])
@@ -549,7 +550,7 @@ async def test_a_node_reports_itself_until_it_ends_or_is_given_up(store: Store) 
         assert await store.leases.heartbeat(1, -1)
         (report,) = await store.nodes.reports()
         assert report.lease_until is not None
-        assert await store.leases.release_dead() == [1]
+        assert await store.leases.release_dead(NO_DEADLINE) == [1]
     else:
         await store.commits.recover(0, NODE)
     assert await store.nodes.reports() == []

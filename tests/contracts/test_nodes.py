@@ -25,7 +25,7 @@ from heliograph.app.marks import attempted
 from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
-from tests.support.sharing import LEASE, ONE, OTHER, SharedStore, answered, joined, within
+from tests.support.sharing import LEASE, NO_DEADLINE, ONE, OTHER, SharedStore, answered, joined, within
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given, Opener
 
 pytestmark = pytest.mark.parametrize("opener", ["memory-shared", "postgres"], indirect=True)
@@ -51,18 +51,18 @@ async def test_worker_numbers_are_each_nodes_own(store: SharedStore, other: Shar
     assert sorted(number for number in shares if number is not None) == list(range(32))
     assert await store.leases.lease_worker(33) is None
     await store.leases.heartbeat(5, 2 * LEASE)
-    assert sorted(await store.leases.release_dead(within(LEASE))) == [n for n in range(1, 34) if n != 5]
+    assert sorted(await store.leases.release_dead(NO_DEADLINE, within(LEASE))) == [n for n in range(1, 34) if n != 5]
     assert await store.leases.heartbeat(40, 3 * LEASE)
     assert await store.leases.lease_worker(40) == min(set(range(32)) - {shares[4]})
 
 
 async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: SharedStore) -> None:
     assert await store.leases.heartbeat(ONE, LEASE)
-    assert await store.leases.release_dead() == []
+    assert await store.leases.release_dead(NO_DEADLINE) == []
     assert await store.leases.heartbeat(ONE, 2 * LEASE)
-    assert await store.leases.release_dead(within(LEASE)) == []
-    assert await store.leases.release_dead(within(2 * LEASE)) == [ONE]
-    assert await store.leases.release_dead(within(9 * LEASE)) == []
+    assert await store.leases.release_dead(NO_DEADLINE, within(LEASE)) == []
+    assert await store.leases.release_dead(NO_DEADLINE, within(2 * LEASE)) == [ONE]
+    assert await store.leases.release_dead(NO_DEADLINE, within(9 * LEASE)) == []
     assert not await store.leases.heartbeat(ONE, 9 * LEASE)
     for call in (
         store.leases.lease_worker(ONE),
@@ -73,6 +73,18 @@ async def test_a_lease_that_was_given_up_is_too_late_to_renew(store: SharedStore
     ):
         with pytest.raises(Fenced):
             await call
+
+
+async def test_a_call_that_comes_after_its_deadline_gives_no_node_up(store: SharedStore) -> None:
+    """The caller may have slept on the way, and the other nodes too."""
+    now = await store.leases.heartbeat(ONE, -1)
+    assert now is not None
+    assert await store.leases.release_dead(now - 1) == []
+    again = await store.leases.heartbeat(ONE, -1)
+    assert again is not None
+    assert again >= now
+    assert await store.leases.release_dead(again + 60 * SECOND) == [ONE]
+    assert await store.leases.heartbeat(ONE, LEASE) is None
 
 
 async def test_bind_slots_never_exceed_the_operators_limit(store: SharedStore, other: SharedStore) -> None:
@@ -96,7 +108,7 @@ async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: Sh
     # the operator allows fewer
     assert await store.leases.lease_binds(7, OTHER, 3, 2) == [2]
     await store.leases.heartbeat(OTHER, 3 * LEASE)
-    assert await store.leases.release_dead(within(LEASE)) == [ONE]
+    assert await store.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
     assert await store.leases.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
     assert await store.leases.lease_binds(7, OTHER, 4, 0) == []
 
@@ -121,7 +133,7 @@ async def test_what_a_dead_node_had_claimed_is_free(store: SharedStore, other: S
     await store.network.save_link_states([ConnectorReport(1, ONE, ConnectorState(), START)])
     await other.leases.heartbeat(OTHER, 9 * LEASE)
     assert await other.queue.claim(1, 9, START + HOUR, OTHER) == []
-    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
     (claimed,) = await other.queue.claim(1, 9, START + HOUR, OTHER)
     assert claimed.message.key == message.key
     assert len(await other.notices.claim(9, START, OTHER)) == 1
@@ -155,7 +167,7 @@ async def test_a_dead_nodes_fast_lane_is_found_in_the_queue(store: SharedStore, 
     )
     await other.leases.heartbeat(OTHER, 9 * LEASE)
     assert await other.queue.claim(1, 9, START, OTHER) == []
-    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
 
     claimed = await other.queue.claim(1, 9, START, OTHER)
     assert [(each.message.key, each.attempted, each.answered) for each in claimed] == [
@@ -206,7 +218,7 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: SharedStore, oth
     await other.leases.heartbeat(OTHER, 9 * LEASE)
     assert [certain for *_, certain in await other.inbound.repeated(1, [5], START, OTHER)] == [False, False]
     assert await other.inbound.ready(START, 9, OTHER) == []
-    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
 
     assert await other.inbound.repeated(1, [5, 6], START, OTHER) == [(5, untold.key, True), (5, rowed.key, True)]
     owed = await other.notices.claim(9, START, OTHER)
@@ -249,7 +261,7 @@ async def test_a_node_that_was_given_up_claims_no_parts(store: SharedStore, othe
         Facts(inbound_parts=[InboundPart(parts_of, number, 0, True, b"x", START) for number in (1, 2)])
     )
     await other.leases.heartbeat(OTHER, 9 * LEASE)
-    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
     for call in (store.inbound.gather([parts_of], ONE), store.inbound.ready(START, 9, ONE)):
         with pytest.raises(Fenced):
             await call
@@ -264,7 +276,7 @@ async def test_a_fenced_node_writes_nothing(store: SharedStore, other: SharedSto
     account = await given.account()
     message = await given.sent(account.id)
     await other.leases.heartbeat(OTHER, 9 * LEASE)
-    assert await other.leases.release_dead(within(LEASE)) == [ONE]
+    assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
     accept = given.accept(given.message(account.id))
     answer = Submission(message.account, message.key, 0, 1, "late", 0, START)
     for _ in range(2):

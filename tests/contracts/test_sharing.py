@@ -4,6 +4,7 @@ import pytest
 
 from heliograph.app.ports import SingleJob, Store
 from heliograph.domain.message.ids import WORKERS
+from tests.support.sharing import NO_DEADLINE
 from tests.support.store import HOUR, NODE, OPENERS
 
 
@@ -14,7 +15,7 @@ async def test_a_node_by_itself_has_all_that_it_asks_for(store: Store) -> None:
         return  # an embedded store has one node
     assert await leases.heartbeat(NODE, HOUR)
     assert await leases.heartbeat(NODE, 2 * HOUR)
-    assert await leases.release_dead() == []
+    assert await leases.release_dead(NO_DEADLINE) == []
     worker = await leases.lease_worker(NODE)
     assert worker is not None
     assert 0 <= worker < WORKERS

@@ -23,6 +23,7 @@ from tests.support.memory_rows import Rows
 TWO = Plan(nodes=2, busy_s=40.0, requests_s=4.0, validity_ms=20_000, troubles=0.1, doubts=True, kinds=("kill", "pause"))
 PAUSES = replace(TWO, kinds=("pause",), busy_s=120.0)
 OUTAGES = replace(TWO, kinds=("outage",), troubles=0.05, requests_s=3.0, busy_s=120.0)
+SLEEPS = replace(TWO, kinds=("sleep",), troubles=0.05, requests_s=3.0)
 LOSSES = replace(TWO, kinds=("loss",))
 DOUBTS = replace(TWO, requests_s=15.0, busy_s=60.0)
 TEXTS = replace(TWO, kinds=("kill",), requests_s=6.0, busy_s=60.0, phones=1.0, troubles=0.2)
@@ -37,6 +38,17 @@ def a_process_that_continues_goes_on_sending(patch: pytest.MonkeyPatch) -> None:
 def a_node_gives_up_others_as_soon_as_its_lease_holds(patch: pytest.MonkeyPatch) -> None:
     """After an outage the others had no time to renew their leases."""
     patch.setattr(Lease, "settled", property(lambda self: self.holds))
+
+
+@bug("was given up by .*, and was neither stopped nor cut off", plan=SLEEPS)
+def a_call_that_slept_on_its_way_gives_up_others(patch: pytest.MonkeyPatch) -> None:
+    """The call was right when it was made. Since then no node could renew its lease."""
+    release_dead = MemoryLeases.release_dead
+
+    async def broken(self: MemoryLeases, deadline: int, ago: int = 0) -> list[int]:
+        return await release_dead(self, self._now(), ago)
+
+    patch.setattr(MemoryLeases, "release_dead", broken)
 
 
 @bug("was accepted and is not there", plan=LOSSES)

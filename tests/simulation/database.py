@@ -55,6 +55,8 @@ class Database:
         self.calm = False
         self.receiving: Counter[int] = Counter()
         """Commits with messages from phones that are under way, by node."""
+        self.releasing: Counter[int] = Counter()
+        """Calls of `release_dead` on their way to the server, by node."""
         self.on_release: Callable[[int, int], None] = lambda node, by: None
         """Called when a node is given up by another."""
 
@@ -121,7 +123,12 @@ class NodeStore(FaultyStore):
     async def _around(self, name: str, call: Callable[..., Awaitable[Any]], args: tuple[Any, ...]) -> Any:
         if name == "commits.record":
             return await call(*args)
-        await self._reach(may_fail=name in SLOW_CALLS, asks_past=name == "past.find")
+        releases = name == "leases.release_dead"
+        self._database.releasing[self.number] += releases
+        try:
+            await self._reach(may_fail=name in SLOW_CALLS, asks_past=name == "past.find")
+        finally:
+            self._database.releasing[self.number] -= releases
         if name == "past.move":
             self._guard.note_commits(self.number, self.confirmed)
 
@@ -131,7 +138,7 @@ class NodeStore(FaultyStore):
             return await call(*args)
 
         result = await self._carry_out(work)
-        if name == "leases.release_dead":
+        if releases:
             for node in result:
                 self._database.on_release(node, self.number)
         return result

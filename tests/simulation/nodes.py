@@ -65,9 +65,10 @@ CUTS_S = (0.3, 1.0, 3.0, 5.0, 8.0, 15.0)
 OUTAGES_S = (0.2, 1.0, 3.0, 4.4, 4.6, 4.8, 5.0, 9.0, 20.0)
 """Seconds. An outage of 4.5 to 5 s ends the leases of some nodes, and not of the others."""
 
-MID_COMMIT_S = 3.0
+MID_CALL_S = 3.0
 """Seconds in which a pause waits for a commit that marks parts, because a process that continues would send these. A
-kill waits for a commit with a message from a phone, because the operator repeats that over another node."""
+sleep of all machines also waits for a call that gives up dead nodes, because none could renew when it continues. A kill
+waits for a commit with a message from a phone, because the operator repeats that over another node."""
 
 
 @dataclass(eq=False)
@@ -292,7 +293,7 @@ class Nodes(Simulation):
         node = machine.node
         assert node is not None
         machine.has_trouble = True
-        until = self.clock.monotonic() + (MID_COMMIT_S if killed and self.plan.phones else 0.0)
+        until = self.clock.monotonic() + (MID_CALL_S if killed and self.plan.phones else 0.0)
         while not self.database.receiving[node.number] and self.clock.monotonic() < until:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
         if machine.node is not node:
@@ -307,9 +308,11 @@ class Nodes(Simulation):
 
     async def _pause(self, machines: list[Machine], seconds: float) -> None:
         """Stops the processes of one machine for a while, or of all at the same moment."""
-        until = self.clock.monotonic() + (MID_COMMIT_S if self.chance.random() < 0.7 else 0.0)
+        until = self.clock.monotonic() + (MID_CALL_S if self.chance.random() < 0.7 else 0.0)
+        releases = len(machines) > 1 and self.chance.random() < 0.5
         while self.clock.monotonic() < until:
-            if any(machine.node is not None and machine.node.is_marking for machine in machines):
+            nodes = [machine.node for machine in machines if machine.node is not None]
+            if any(self.database.releasing[node.number] if releases else node.is_marking for node in nodes):
                 break
             await asyncio.sleep(0.002)
         machines = [machine for machine in machines if machine.node is not None and not machine.has_trouble]

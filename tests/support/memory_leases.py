@@ -18,15 +18,20 @@ class MemoryLeases(MemoryPart):
         self._now = now
         place.shared = True
 
-    async def heartbeat(self, node: int, lasts: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> int | None:
         row = self._open().nodes.setdefault(node, NodeRow())
-        if not row.gone:
-            row.until = self._now() + lasts
-        return not row.gone
+        if row.gone:
+            return None
+        now = self._now()
+        row.until = now + lasts
+        return now
 
-    async def release_dead(self, ago: int = 0) -> list[int]:
+    async def release_dead(self, deadline: int, ago: int = 0) -> list[int]:
         rows = self._open()
-        before = self._now() - ago
+        now = self._now()
+        if now > deadline:
+            return []
+        before = now - ago
         dead = [number for number, row in sorted(rows.nodes.items()) if not row.gone and row.until <= before]
         for node in dead:
             fence(rows, node)

@@ -15,6 +15,10 @@ class SharedStore(Store):
     leases: Leases
 
 
+NO_DEADLINE = 1 << 62
+"""For `release_dead`."""
+
+
 def within(span: int) -> int:
     """For `release_dead`: those whose leases end within that time are dead, as if it were over."""
     return -span

@@ -23,6 +23,10 @@ LATE_S = 2 * RENEW_S + 0.25
 """Seconds between the beginnings of two renewals, above which the later one is late: a pause and a timeout together
 take 3 s at most."""
 
+RELEASE_MS = int((LEASE_S - LATE_S) * 1000)
+"""Milliseconds after a renewal in which the node may give up others. When it renewed, each living node had renewed at
+most LATE_S before. So its lease ends no earlier, even if no node can renew until then."""
+
 LONG_AGO_MS = 3_600_000
 """Milliseconds in the past at which a returned lease ends, so that giving it up does not give up the lease of another
 node."""
@@ -43,6 +47,8 @@ class Lease:
         self._lapsed = lapsed
         self.end = LeaseEnd(-inf)
         self._renewed = -inf
+        self._renewed_at = 0
+        """Of the last renewal, by the store's clock (ms)."""
         self._since = inf
         self._timer: asyncio.TimerHandle | None = None
 
@@ -57,10 +63,9 @@ class Lease:
 
         After an outage of the store, leases end before they can be renewed. The outage shows in this node's renewals:
         one of them failed or came late, though its own lease may have held throughout. A process that was stopped
-        during the outage shows it by a renewal that is late at this moment.
+        during the outage has not renewed since: the store does nothing so long after a renewal.
         """
-        now = self._clock.monotonic()
-        return self.holds and now - self._since >= LEASE_S and now - self._renewed <= LATE_S
+        return self.holds and self._clock.monotonic() - self._since >= LEASE_S
 
     async def begin(self) -> int:
         """Takes the lease, and with it a worker number, which is returned. Raises Unavailable."""
@@ -92,7 +97,7 @@ class Lease:
         """Ends the leases of nodes that look dead from here. Returns the nodes."""
         if not self.settled:
             return []
-        dead = await self._leases.release_dead()
+        dead = await self._leases.release_dead(self._renewed_at + RELEASE_MS)
         for node in dead:
             self._journal.log("warning", "node.released", node=node)
         return dead
@@ -102,18 +107,20 @@ class Lease:
         if self._timer is not None:
             self._timer.cancel()
         with suppress(Unavailable):
-            if await self._leases.heartbeat(self._node, -LONG_AGO_MS):
-                await self._leases.release_dead(LONG_AGO_MS)
+            now = await self._leases.heartbeat(self._node, -LONG_AGO_MS)
+            if now is not None:
+                await self._leases.release_dead(now + RELEASE_MS, LONG_AGO_MS)
 
     async def _renew(self) -> None:
         start = self._clock.monotonic()
         async with asyncio.timeout(RENEW_S):
             renewed = await self._leases.heartbeat(self._node, int(LEASE_S * 1000))
-        if not renewed:
+        if renewed is None:
             raise Fenced("the work of this node was given to others")
         if self._since == inf or start - self._renewed > LATE_S:
             self._since = start
         self._renewed = start
+        self._renewed_at = renewed
         self.end.at = start + LEASE_S - MARGIN_S
         if self._timer is not None:
             self._timer.cancel()

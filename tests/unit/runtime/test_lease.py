@@ -31,16 +31,18 @@ class Register:
         self.slots: dict[int, list[int]] = {}
         self.asked: list[tuple[int, int]] = []
 
-    async def heartbeat(self, node: int, lasts: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> int | None:
         if self.hangs:
             await asyncio.sleep(1_000)
         if self.away:
             raise Unavailable("away")
         self.lasts.append(lasts)
         self.until.append(self._clock.now() + lasts)
-        return not self.gone
+        return None if self.gone else self._clock.now()
 
-    async def release_dead(self, ago: int = 0) -> list[int]:
+    async def release_dead(self, deadline: int, ago: int = 0) -> list[int]:
+        if self._clock.now() > deadline:
+            return []
         self.ago.append(ago)
         self.released.append(self._clock.now() - ago)
         return [7]
@@ -65,13 +67,18 @@ class SharedRegister(Register):
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(clock)
         self.ends: dict[int, int] = {}
+        self.delay = 0.0
+        """Seconds until a call of `release_dead` reaches the store."""
 
-    async def heartbeat(self, node: int, lasts: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> int | None:
         renewed = await super().heartbeat(node, lasts)
         self.ends[node] = self.until[-1]
         return renewed
 
-    async def release_dead(self, ago: int = 0) -> list[int]:
+    async def release_dead(self, deadline: int, ago: int = 0) -> list[int]:
+        await asyncio.sleep(self.delay)
+        if self._clock.now() > deadline:
+            return []
         return [node for node, until in self.ends.items() if until < self._clock.now() - ago]
 
 
@@ -177,6 +184,33 @@ def test_no_node_gives_up_another_after_an_outage_that_hit_both(away: float, pha
                 assert await lease.release_dead() == []
             await asyncio.sleep(0.05)
         assert all(lease.settled for lease in leases)
+        for task in keeping:
+            task.cancel()
+
+    run(play())
+
+
+@pytest.mark.parametrize("slept", [0.0, 2.0, 3.0, 5.0, 5.9, 9.0, 60.0])
+@pytest.mark.parametrize("phase", [0.0, 0.4, 0.8, 1.2])
+def test_no_node_gives_up_another_after_a_sleep_of_all_machines(slept: float, phase: float) -> None:
+    """The sleep begins when the call is on its way to the store, and the lease was renewed long enough before it. On
+    waking, the call may be carried out after the caller's own renewal, and before those of the others."""
+
+    async def play() -> None:
+        clock = VirtualClock()
+        register = SharedRegister(clock)
+        leases = [Lease(register, node, clock, Quiet(), Outage(clock, Quiet()), lambda: None) for node in (1, 2)]
+        keeping = []
+        for lease in leases:
+            await lease.begin()
+            keeping.append(asyncio.create_task(lease.keep()))
+            await asyncio.sleep(0.8)
+        await asyncio.sleep(20.0 * RENEW_S + phase)
+        register.delay = 0.01
+        calls = [asyncio.create_task(lease.release_dead()) for lease in leases]
+        await asyncio.sleep(0)
+        asyncio.get_running_loop()._virtual.now += slept  # type: ignore[attr-defined]
+        assert await asyncio.gather(*calls) == [[], []]
         for task in keeping:
             task.cancel()
 

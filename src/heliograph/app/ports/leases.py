@@ -32,15 +32,19 @@ class Leases(Protocol):
 
     `release_dead` finds leases that ended, by the store's clock, because the clocks of nodes may be wrong. Such a node
     is *fenced*: each of its later writes and claims raises Fenced.
+
+    The caller judges that the other nodes could renew, and its call may reach the store much later: all machines slept
+    in between, for example, and no node has renewed since. So each call has a `deadline` by the store's clock.
     """
 
-    async def heartbeat(self, node: int, lasts: int) -> bool:
-        """Extends the node's lease to `lasts` milliseconds from now; the first call begins it. Returns False if the
-        lease was given up: the node is fenced. A negative `lasts` ends the lease in the past, for example -60,000 a
-        minute ago."""
+    async def heartbeat(self, node: int, lasts: int) -> int | None:
+        """Extends the node's lease to `lasts` milliseconds from now; the first call begins it. Returns the present time
+        by the store's clock (ms), or None if the lease was given up: the node is fenced. A negative `lasts` ends the
+        lease in the past, for example -60,000 a minute ago."""
 
-    async def release_dead(self, ago: int = 0) -> list[int]:
-        """Ends the leases that expired at least `ago` ms ago, and returns their nodes.
+    async def release_dead(self, deadline: int, ago: int = 0) -> list[int]:
+        """Ends the leases that expired at least `ago` ms ago, and returns their nodes. Does nothing after `deadline`
+        (ms, the store's clock).
 
         Their claims and bind slots become free. Pending work of their fast lanes goes to the queue and the other slow
         tables, due at once, so that any node finds it. Their worker numbers may be assigned again.

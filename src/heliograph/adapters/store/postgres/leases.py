@@ -27,7 +27,7 @@ class PostgresLeases(Operations):
         self._silent = 0
         """Count of heartbeats in a row that had no answer."""
 
-    async def heartbeat(self, node: int, lasts: int) -> bool:
+    async def heartbeat(self, node: int, lasts: int) -> int | None:
         try:
             renewed = await self._database.run(RunMode.WRITE, lambda: _heartbeat(node, lasts))
         except asyncio.CancelledError:
@@ -48,9 +48,9 @@ class PostgresLeases(Operations):
         self._recorder.cut(below)
 
     @write
-    def release_dead(self, ago: int = 0) -> Steps[list[int]]:
+    def release_dead(self, deadline: int, ago: int = 0) -> Steps[list[int]]:
         yield Q.without_time_limit()
-        rows = yield Q.release_dead(ago=ago, kept=KEPT_MS)
+        rows = yield Q.release_dead(deadline=deadline, ago=ago, kept=KEPT_MS)
         return [node for (node,) in rows]
 
     @write
@@ -74,5 +74,6 @@ class PostgresLeases(Operations):
         return bool((yield Q.lease_binds(connector=_JOBS - job, node=node, binds=1, want=1)))
 
 
-def _heartbeat(node: int, lasts: int) -> Steps[bool]:
-    return (yield from first(Q.heartbeat(node=node, lasts=lasts))) is not None
+def _heartbeat(node: int, lasts: int) -> Steps[int | None]:
+    row = yield from first(Q.heartbeat(node=node, lasts=lasts))
+    return None if row is None else int(row[0])

@@ -1,13 +1,13 @@
--- heartbeat: Renews the lease of a node; no row if it was given up. By the server's clock, because clocks of nodes may
--- be wrong.
+-- heartbeat: Renews the lease of a node, and returns the time; no row if it was given up. By the server's clock, because
+-- clocks of nodes may be wrong.
 INSERT INTO node (number, until) VALUES (:node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + :lasts::bigint)
 ON CONFLICT (number) DO UPDATE SET until = excluded.until WHERE NOT node.gone
-RETURNING 1;
+RETURNING until - :lasts::bigint;
 
--- release_dead: Gives up the leases that ended this long ago.
-SELECT unnest(
-    release_dead_nodes((extract(epoch FROM clock_timestamp()) * 1000)::bigint - :ago::bigint, :kept)
-);
+-- release_dead: Gives up the leases that ended this long ago, unless the deadline has passed. Reads the clock once.
+SELECT unnest(release_dead_nodes(c.now - :ago::bigint, :kept))
+FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now) AS c
+WHERE c.now <= :deadline::bigint;
 
 -- lease_worker: Leases a free worker number.
 SELECT lease_worker_number(:node);
