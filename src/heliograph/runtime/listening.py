@@ -72,6 +72,8 @@ class _Listener:
     """The position of the newest notice."""
     captured: deque[CapturedNotice] = field(default_factory=lambda: deque(maxlen=KEPT))
     waiting: set[asyncio.Event] = field(default_factory=set)
+    states: deque[MessageEnd | PartReceipt] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """Committed states with messages still to be read, the oldest first."""
 
 
 class NoticeListeners:
@@ -93,8 +95,6 @@ class NoticeListeners:
         self._run = run
         self._user_agent = user_agent
         self._listeners: dict[int, _Listener] = {}
-        self._states: deque[MessageEnd | PartReceipt] = deque(maxlen=KEPT)
-        """Committed states with messages still to be read."""
         self._reading: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -107,10 +107,13 @@ class NoticeListeners:
             listener = listeners.get(message.account)
             if listener is not None:
                 self._capture(listener, "inbound", self._inbound.job(*self._notice(listener, message.key, message)))
-        self._states += [final for final in facts.finals if final.account in listeners]
-        self._states += [state for state in facts.progress if state.owed and state.account in listeners]
-        if self._states and (self._reading is None or self._reading.done()):
-            self._reading = asyncio.create_task(self._read(), name="listening")
+        states: list[MessageEnd | PartReceipt] = [*facts.finals, *[each for each in facts.progress if each.owed]]
+        for state in states:
+            listener = listeners.get(state.account)
+            if listener is not None:
+                listener.states.append(state)
+                if self._reading is None or self._reading.done():
+                    self._reading = asyncio.create_task(self._read(), name="listening")
 
     async def page(
         self, view: AccountView, after: str, limit: int, seconds: float, gone: Coroutine[Any, Any, None]
@@ -181,19 +184,22 @@ class NoticeListeners:
             listener.waiting.discard(news)
 
     async def _read(self) -> None:
-        """Reads the messages of committed states, and passes them to listeners."""
-        while self._states:
-            state = self._states.popleft()
-            try:
-                record = await self._messages.trace(state.key)
-            except Unavailable:
-                continue
-            listener = self._listeners.get(state.account)
-            if listener is None or record is None or not record.message.wants_receipt:
-                continue
-            key = state.key if isinstance(state, MessageEnd) else notice_key_of(state.key, state.state)
-            subject = ReachedState(record.message, state.state, state.err, state.at)
-            self._capture(listener, "receipt", self._receipts.job(*self._notice(listener, key, subject)))
+        """Reads the messages of committed states, a state of each account in turn, and passes them to listeners."""
+        while waiting := [each for each in self._listeners.values() if each.states]:
+            for listener in waiting:
+                await self._read_first(listener)
+
+    async def _read_first(self, listener: _Listener) -> None:
+        state = listener.states.popleft()
+        try:
+            record = await self._messages.trace(state.key)
+        except Unavailable:
+            return
+        if record is None or not record.message.wants_receipt:
+            return
+        key = state.key if isinstance(state, MessageEnd) else notice_key_of(state.key, state.state)
+        subject = ReachedState(record.message, state.state, state.err, state.at)
+        self._capture(listener, "receipt", self._receipts.job(*self._notice(listener, key, subject)))
 
     def _notice(self, listener: _Listener, key: int, subject: ReachedState | InboundMessage) -> tuple[Notice, Any, Any]:
         view = listener.view

@@ -108,6 +108,21 @@ async def test_nobody_hears_others_and_nothing_is_kept_of_whom_nobody_listens_to
     }  # fmt: skip
 
 
+async def test_states_of_a_busy_account_push_out_none_of_another(gateway: Gateway) -> None:
+    cursor = await begin(gateway)
+    busy = await listen(gateway, auth="other")
+    account, key = await send(gateway, dlr="yes")
+    commit(
+        gateway,
+        finals=[
+            MessageEnd(account, key, Delivery.DELIVRD, "000", START, owed=False),
+            *[MessageEnd(account + 1, 64, Delivery.DELIVRD, "000", START, owed=False)] * (2 * listening.KEPT),
+        ],
+    )
+    page = (await listen(gateway, f"after={cursor}&wait=5", stays=True)).json
+    assert (busy.status, page["count"]) == (200, 1)
+
+
 async def test_what_is_not_kept_any_more_is_counted(gateway: Gateway) -> None:
     account, _ = await send(gateway)
     cursor = await begin(gateway)
