@@ -70,6 +70,13 @@ def rows(make: Callable[[str, int], Any]) -> tuple[list[Any], list[Any]]:
 OLD_COSTS, NEW_COSTS = rows(lambda prefix, number: Cost(1, prefix, "", number))
 OLD_NETWORKS, NEW_NETWORKS = rows(lambda prefix, number: MobileNetwork(prefix, f"2620{number}"))
 OLD_ROUTES, NEW_ROUTES = rows(lambda prefix, number: Route(0, prefix, 1, share=number))
+
+
+async def put_routes(store: Store, rows: Sequence[Route], only: bool) -> None:
+    gone = [each.id for each in (await store.network.tables()).routes] if only else []
+    await store.network.change_routes(rows, gone)
+
+
 KINDS = {
     "price": Kind(
         prices,
@@ -85,14 +92,14 @@ KINDS = {
         OLD_NETWORKS, NEW_NETWORKS, OLD_NETWORKS[:5] + NEW_NETWORKS, NEW_NETWORKS,
     ),
     "route": Kind(
-        routes, lambda store, rows, _: store.network.change_routes(rows, ()),
-        OLD_ROUTES, NEW_ROUTES, OLD_ROUTES + NEW_ROUTES[5:], OLD_ROUTES,
+        routes, put_routes, OLD_ROUTES, NEW_ROUTES, OLD_ROUTES + NEW_ROUTES[5:], NEW_ROUTES,
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "only"), [("price", False), ("price", True), ("cost", True), ("network", True), ("route", False)]
+    ("name", "only"),
+    [("price", False), ("price", True), ("cost", True), ("network", True), ("route", False), ("route", True)],
 )
 async def test_an_interrupted_import_leaves_the_old_list_or_the_new(
     store: Store, name: str, only: bool, monkeypatch: pytest.MonkeyPatch
@@ -132,9 +139,8 @@ async def test_an_interrupted_import_leaves_the_old_list_or_the_new(
     changes = await store.table_changes.changes(revision, 0, 0)
     assert changes.whole == {name} or changes.price_keys or changes.cost_keys
     await store.upkeep.tidy_lists()
-    if name != "route":
-        await kind.put(store, kind.old, True)
-        assert await kind.read(store) == kind.old
+    await kind.put(store, kind.old, True)
+    assert await kind.read(store) == kind.old
 
 
 async def test_a_list_of_routes_counts_the_missing_routes(store: Store) -> None:
@@ -148,9 +154,22 @@ async def test_a_list_of_routes_counts_the_missing_routes(store: Store) -> None:
     assert await store.routing_lists.count_routes(RouteQuery()) == 5
 
 
+async def test_a_long_list_of_routes_removes_others(store: Store) -> None:
+    one = await store.network.add_connector(Connector(0, "one"))
+    old = [await store.network.add_route(Route(0, str(each), one.id)) for each in range(10, 20)]
+    new = [replace(each, id=0, share=2) for each in old[:3]]
+    assert await store.network.change_routes(new, [each.id for each in old[:7]]) == 3
+    assert await routes(store) == [*new, *(replace(each, id=0) for each in old[7:])]
+    with pytest.raises(Missing, match="no such route"):
+        await store.network.change_routes([Route(0, "44", one.id)], [old[8].id, old[0].id])
+    await store.upkeep.tidy_lists()
+    assert await routes(store) == [*new, *(replace(each, id=0) for each in old[7:])]
+
+
 async def test_routes_and_networks_change_during_an_import_of_them(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(lists, "FEW", 2)  # a route that replaces another is no long list
     one, add = await store.network.add_connector(Connector(0, "one")), LongList._add
     listed = [Route(0, str(each), one.id) for each in range(10, 14)]
     there = await store.network.add_route(Route(0, "9", one.id))

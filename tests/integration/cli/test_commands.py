@@ -216,6 +216,34 @@ def test_ten_thousand_prices_are_imported_at_once(run: Run, tmp_path: Path) -> N
     assert len(run("price", "export").stdout.splitlines()) == 10_001
 
 
+def test_lists_of_routes_are_imported_whole(run: Run) -> None:
+    bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "secret"]
+    for name in ("op1", "op2"):
+        answer(run("connector", "add", name, *bind, "--json"))
+    rows = "prefix;network;connector;priority;note\n49;;op1;5;x\n;26201;;;\n"
+    told = run("route", "import", "-", "--connector", "op2", "--dry-run", "--json", input=rows)
+    assert answer(told) == {"routes": 2, "added": 2, "changed": 0, "same": 0, "removed": 0, "dry_run": True}
+    assert told.stderr == "Ignored: the column note.\n"
+    assert answer(run("route", "list", "--json"))["routes"] == []
+    assert run("route", "import", "-", "--connector", "op2", input=rows).stdout.split() == [
+        "added", "2", "changed", "0", "unchanged", "0", "removed", "0",
+    ]  # fmt: skip
+    other = answer(run("route", "import", "-", "--replace", "--json", input="prefix,connector,share\n44,op2,3\n"))
+    assert (other["added"], other["removed"]) == (1, 1)
+    listed = answer(run("route", "list", "--json"))["routes"]
+    assert [(each["prefix"], each["connector"], each["share"]) for each in listed] == [
+        ("44", "op2", 3), ("49", "op1", 1),
+    ]  # fmt: skip
+    bad = run("route", "import", "-", input="prefix,connector\nx,op1\n33,op1\n33,op1\n")
+    assert bad.exit_code == 1
+    assert "line 2: prefix: 'x' is not a prefix" in bad.stderr
+    assert "line 4: line 3 has the same route" in bad.stderr
+    unknown = run("route", "import", "-", input="prefix,connector,account\n\n33,op1,\n34,op1,nobody\n")
+    assert unknown.exit_code == 1
+    assert "line 4: account: there is no account nobody" in unknown.stderr
+    assert answer(run("route", "list", "--json"))["routes"] == listed
+
+
 def test_connectors_routes_and_prices(run: Run) -> None:
     bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "longer than 8"]
     added = run("connector", "add", "op1", *bind, "--window", "50", "--option", "system_type=SMPP", "--tls", "--json")

@@ -156,7 +156,7 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
     assert "exists already" in taken.text
     assert "there is no route" in (await ada.post("/routing/routes", changed | {"replaces": "999"})).text.lower()
     assert (await ada.get("/routing.csv", "q=159")).text == (
-        "prefix,connector,priority,network,account,plan,sender,share,fallback\n,operator,0,,,,,1,\n159,operator,7,,,,,1,\n"
+        "prefix,connector,priority,network,account,plan,sender,share,fallback\n,operator,0,,,,,1,no\n159,operator,7,,,,,1,no\n"
     )
 
 
@@ -164,8 +164,12 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "prefix,connector,priority,mcc\n,operator,0,\n49,operator,,262\n44,operator,5,\n"
-    page = await ada.follow(await ada.post("/routing/routes/import", {"csv": text}))
-    assert "2 routes added, 1 there already. Ignored: the column mcc." in text_of(page)
+    preview = await ada.post("/routing/routes/import", {"csv": text})
+    assert "Ignored: the column mcc." in text_of(preview)
+    assert "Added 2 Changed 0 Unchanged 1 Removed 0" in text_of(preview)
+    assert len(await routes.find(house.admin.desk)) == 1
+    page = await ada.follow(await ada.post("/routing/routes/import", {"csv": text, "confirmed": "yes"}))
+    assert "The list was imported: 2 added, 0 changed." in text_of(page)
     entry = (await house.entries())[-1]
     assert (entry.action, entry.details) == ("route.import", {"routes": "3", "added": "2"})
     for bad, said in (
@@ -181,3 +185,11 @@ async def test_a_list_of_routes_is_added_to_what_is_there(
     monkeypatch.setattr(routes, "MOST_AT_ONCE", 2)
     assert "give 1 to 2 at once" in (await ada.post("/routing/routes/import", {"csv": text})).text
     assert len(await routes.find(house.admin.desk)) == 3
+    only = {"csv": "prefix,connector,priority,share\n44,operator,5,9\n", "replace": "yes"}
+    preview = await ada.post("/routing/routes/import", only)
+    assert "Added 0 Changed 1 Unchanged 0 Removed 2" in text_of(preview)
+    assert "All other routes to the connector operator are removed." in text_of(preview)
+    page = await ada.follow(await ada.post("/routing/routes/import", {**only, "confirmed": "yes"}))
+    assert "The list was imported: 0 added, 1 changed, 2 removed." in text_of(page)
+    (left,) = await routes.find(house.admin.desk)
+    assert (left["prefix"], left["share"]) == ("44", 9)

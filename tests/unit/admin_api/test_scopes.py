@@ -25,7 +25,7 @@ REACH = {
         GET /decision, GET /coverage, GET /networks, GET /sender-rules""",
     "routes:write": """POST /routes, DELETE /routes/{id}, POST /templates, PUT /templates, PATCH /templates/{name},
         DELETE /templates/{name}, POST /numbers, DELETE /numbers/{id},
-        PUT /networks/{prefix}, POST /networks/import, DELETE /networks/{prefix},
+        POST /routes/import, PUT /networks/{prefix}, POST /networks/import, DELETE /networks/{prefix},
         POST /sender-rules, DELETE /sender-rules/{id}""",
     "prices:read": "GET /prices, GET /costs, GET /plans, GET /plans/{name}, GET /reports/margin",
     "prices:write": """PUT /prices, POST /prices/import, DELETE /prices, PUT /costs, POST /costs/import, DELETE /costs,

@@ -4,7 +4,7 @@ from io import StringIO
 
 from heliograph.app.admin import route_table
 from heliograph.app.admin.csv_rows import Sheet, values_of
-from heliograph.app.resources.routes import RULE
+from heliograph.app.resources.routes import LISTED
 from heliograph.domain.csv_lines import write_rows
 
 
@@ -15,8 +15,8 @@ def read(text: str) -> Sheet:
 def test_routes_are_read_whatever_the_order_of_columns() -> None:
     sheet = read("Connector;priority;prefix;;\none;5;+49;;\ntwo;;;;\n")
     assert sheet.rows == [
-        values_of(RULE, {"prefix": "49", "connector": "one", "priority": "5"}),
-        values_of(RULE, {"connector": "two"}),
+        values_of(LISTED, {"prefix": "49", "connector": "one", "priority": "5"}),
+        values_of(LISTED, {"connector": "two"}),
     ]
     assert sheet.bad == []
 
@@ -28,7 +28,14 @@ def test_each_line_that_cannot_be_used_is_named() -> None:
     assert "it has 3 cells, but the heading has 2" in str(sheet.bad[1])
     assert "there is no connector 'none'" in str(sheet.bad[2])
     assert "line 6 has the same route" in str(sheet.bad[4])
-    assert sheet.rows == [values_of(RULE, {"prefix": "49", "connector": "one"})]
+    assert sheet.rows == [values_of(LISTED, {"prefix": "49", "connector": "one"})]
+
+
+def test_rows_without_a_connector_have_the_usual_one() -> None:
+    sheet = route_table.read(["prefix,connector\n", "49,\n", "44,two\n"], connector="one")
+    assert [(row["prefix"], row["connector"]) for row in sheet.rows] == [("49", "one"), ("44", "two")]
+    assert sheet.lines == [2, 3]
+    assert route_table.read(["prefix\n", "49\n"], connector="one").rows == sheet.rows[:1]
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

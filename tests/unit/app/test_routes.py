@@ -36,8 +36,8 @@ async def test_a_list_that_was_written_is_read_as_it_was() -> None:
         row("", "second", -3),
         row("4917", "operator", account="acme", sender="ACME*", share=30, fallback=True),
     ]
-    assert await routes.put(desk, rows) == 3
-    assert await routes.put(desk, [*rows, row("33", "second")]) == 1
+    assert (await routes.put(desk, rows))["added"] == 3
+    assert (await routes.put(desk, [*rows, row("33", "second")]))["added"] == 1
     file = io.StringIO()
     route_table.write(await routes.find(desk), file)
     sheet = route_table.read(file.getvalue().splitlines(keepends=True), ["operator", "second"])
@@ -48,14 +48,38 @@ async def test_a_list_that_was_written_is_read_as_it_was() -> None:
 async def test_a_list_goes_in_whole_or_not_at_all() -> None:
     desk = await opened()
     before = await routes.find(desk)
-    for rows, problem in (
-        ([], Invalid),
-        ([row("49", "second")] * (MOST_AT_ONCE + 1), Invalid),
-        ([row("49", "second"), row("44", "nobody")], NoSuch),
+    for rows in (
+        [],
+        [row("49", "second")] * (MOST_AT_ONCE + 1),
+        [row("49", "second"), row("49", "second")],
+        [row("49", "second"), row("44", "nobody")],
+        [row("49", "second"), row("44", "second", account="nobody")],
+        [row("49", "second"), row("44", "second", network="26201")],
     ):
-        with pytest.raises(problem):
+        with pytest.raises(Invalid) as refused:
             await routes.put(desk, rows)
+        assert "44" not in [each["prefix"] for each in rows] or refused.value.field.startswith("routes[1].")
     assert await routes.find(desk) == before
+
+
+async def test_a_list_says_what_it_changes_and_may_replace_the_routes_to_its_connectors() -> None:
+    desk = await opened()
+    kept = await routes.find(desk)
+    await routes.put(desk, [row("49", "second", share=5), row("44", "second"), row("33", "second")])
+    listed = [row("49", "second", share=7), {"prefix": "44", "connector": "second"}, row("31", "second")]
+    before = await routes.find(desk)
+    expected = {"added": 1, "changed": 1, "same": 1, "removed": 1}
+    assert await routes.put(desk, listed, replace=True, dry_run=True) == expected
+    assert await routes.find(desk) == before
+    assert await routes.put(desk, listed, replace=True) == expected
+    found = [each for each in await routes.find(desk) if each["connector"] == "second"]
+    assert [(each["prefix"], each["share"]) for each in found] == [("31", 1), ("44", 1), ("49", 7)]
+    assert [each for each in await routes.find(desk) if each not in found] == kept
+    (entry, *_) = await desk.store.audit_log.find(AuditQuery())
+    assert entry.details == {"routes": "3", "added": "1", "changed": "1", "removed": "1"}
+    same = {"prefix": "49", "connector": "second"}
+    assert await routes.put(desk, [same]) == {"added": 0, "changed": 0, "same": 1, "removed": 0}
+    assert (await desk.store.audit_log.find(AuditQuery()))[0] == entry
 
 
 async def test_a_route_takes_the_place_of_another() -> None:

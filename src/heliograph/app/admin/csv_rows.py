@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Final
 
 from heliograph.app.resources.desk import Invalid
-from heliograph.app.resources.fields import REQUIRED, Credits, Field
+from heliograph.app.resources.fields import KEEP, REQUIRED, Credits, Field
 from heliograph.domain.csv_lines import plain
 
 SEPARATORS: Final = ";\t,|"
@@ -160,19 +160,23 @@ def ignored_columns(names: Sequence[str]) -> str:
 
 
 def values_of(fields: Iterable[Field], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the values of fields from texts by their names; an empty text is the default. Raises Invalid."""
+    """Returns the values of fields from texts by their names. An empty text is the default; fields with the
+    default KEEP are then left out. Raises Invalid."""
     values: dict[str, Any] = {}
     for field in fields:
         text = texts.get(field.name, "").strip()
         if field.name == "prefix":
             text = text.removeprefix("+")
-        values[field.name] = field.read(field.parse(text)) if text or field.default is REQUIRED else field.default
+        if text or field.default is REQUIRED:
+            values[field.name] = field.read(field.parse(text))
+        elif field.default is not KEEP:
+            values[field.name] = field.default
     return values
 
 
 class Sheet:
-    """Things of a list, by the names of their fields, in its order. `bad` lines cannot be used. `ignored` columns have
-    no meaning here."""
+    """Things of a list, by the names of their fields, in its order, each with its line in `lines`. `bad` lines cannot
+    be used. `ignored` columns have no meaning here."""
 
     def __init__(
         self, lines: Iterable[str], fields: Sequence[Field], required: Sequence[str], unique: Sequence[str], called: str
@@ -180,6 +184,7 @@ class Sheet:
         """`required`: columns that the heading must have. `unique`: fields that no two things have alike. `called`:
         the name of a thing, such as `route`."""
         self.rows: list[dict[str, Any]] = []
+        self.lines: list[int] = []
         self.bad: list[BadLine] = []
         known: dict[tuple[Any, ...], int] = {}
         decimals = [each.name for each in fields if isinstance(each.type, Credits)]
@@ -197,3 +202,4 @@ class Sheet:
                 continue
             known[key] = line
             self.rows.append(row)
+            self.lines.append(line)

@@ -1,29 +1,29 @@
 """Reads and writes lists of routes: CSV with a heading."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, TextIO
 
 from heliograph.app.admin.csv_rows import Sheet
-from heliograph.app.resources.fields import Text
-from heliograph.app.resources.routes import RULE, UNIQUE
+from heliograph.app.resources.fields import REQUIRED, Field, Text
+from heliograph.app.resources.routes import CONNECTOR, LISTED, RULE, UNIQUE
 from heliograph.domain.csv_lines import write_rows
 
 COLUMNS: Final = tuple(each.name for each in RULE)
 """The columns of a list, in the order in which it is written; all but prefix and connector may be left out."""
 
 
-def read(lines: Iterable[str], connectors: Iterable[str]) -> Sheet:
-    """Reads such a list. `connectors` are the names of all connectors."""
-    known = frozenset(connectors)
+def read(lines: Iterable[str], connectors: Collection[str] | None = None, connector: str = "") -> Sheet:
+    """Reads such a list. `connectors` are the names of all connectors, None if they are not known here. `connector` is
+    that of rows without any."""
 
     def check(name: str) -> str:
-        if name not in known:
+        if connectors is not None and name not in connectors:
             raise ValueError(f"there is no connector {name[:40]!r}")
         return name
 
-    fields = [replace(each, type=Text(check)) if each.name == "connector" else each for each in RULE]
-    return Sheet(lines, fields, ("prefix", "connector"), UNIQUE, "route")
+    of = Field("connector", Text(check), CONNECTOR.meaning, connector or REQUIRED)
+    fields = [of if each.name == of.name else each for each in LISTED]
+    return Sheet(lines, fields, ("prefix",) if connector else ("prefix", "connector"), UNIQUE, "route")
 
 
 def write(routes: Iterable[Mapping[str, Any]], file: TextIO) -> None:
@@ -33,4 +33,4 @@ def write(routes: Iterable[Mapping[str, Any]], file: TextIO) -> None:
 
 
 def _cell(value: Any) -> str:
-    return ("yes" if value else "") if isinstance(value, bool) else str(value)
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

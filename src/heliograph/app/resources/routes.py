@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Final
 
 from heliograph.app.configuration import Account, Exists, Missing, Route
-from heliograph.app.ports.large_tables import PART_ROWS, Key, RouteQuery
-from heliograph.app.records import AuditEntry, Scope
+from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, Key, RouteQuery
+from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
-from heliograph.app.resources.fields import Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
+from heliograph.app.resources.fields import KEEP, Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.large_lists import all_rows, page_of
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
@@ -23,8 +23,11 @@ from heliograph.domain.calendar import format_utc
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
-MOST_AT_ONCE: Final = 10_000
+MOST_AT_ONCE: Final = 200_000
 """The most routes of a list."""
+
+IMPORT_OCTETS: Final = 32 << 20
+"""Octets. The largest body of an import: 200,000 routes of 160 octets."""
 
 MAX_SHARE: Final = 1_000_000
 
@@ -107,25 +110,86 @@ async def add(desk: Desk, connector: str, **rule: Any) -> dict[str, Any]:
     return {"id": added.id, **wanted}
 
 
-async def put(desk: Desk, routes: Sequence[Mapping[str, Any]]) -> int:
-    """Adds the missing routes, all in a single commit, or none. Returns the number of added routes."""
+async def put(
+    desk: Desk, routes: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
+) -> dict[str, int]:
+    """Sets all these routes or none. `replace` removes all other routes to their connectors.
+
+    Returns the counts of changes, for example `{"added": 2, "changed": 1, "same": 40, "removed": 0}`. `dry_run` only
+    counts. A route without a share or `fallback` keeps that of the same route in the store.
+    """
     if not 0 < len(routes) <= MOST_AT_ONCE:
         raise Invalid("routes", f"there are {len(routes)}; give 1 to {MOST_AT_ONCE} at once")
-    connectors = {name: number for number, name in (await desk.connector_names()).items()}
-    accounts = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
-    rows = []
-    for each in routes:
+    wanted = await _wanted(desk, routes)
+    if len(wanted) < len(routes):
+        raise Invalid("routes", f"two of them have the same {', '.join(UNIQUE[:-1])} and {UNIQUE[-1]}")
+    known: dict[tuple[object, ...], Route] = {}
+    rules = list(wanted)
+    for start in range(0, len(rules), COMPARED):
+        part = [wanted[rule][0] for rule in rules[start : start + COMPARED]]
+        there = await desk.store.routing_lists.routes_to([(each.network, each.prefix) for each in part])
+        known |= {each.rule: each for each in there if each.rule in wanted}
+    set_rows, gone = [], []
+    for rule, (route, given) in wanted.items():
+        was = known.get(rule)
+        new = route if was is None else _merged(was, route, given)
+        if new != was:
+            set_rows.append(new)
+            gone += [] if was is None else [was.id]
+    changes = {"added": len(wanted) - len(known), "changed": len(gone), "same": len(known) - len(gone), "removed": 0}
+    if replace:
+        kept = {each.id for each in known.values()}
+        others = await _ids_to(desk, {route.connector for route, _ in wanted.values()}) - kept
+        gone += sorted(others)
+        changes["removed"] = len(others)
+    if dry_run or not (set_rows or gone):
+        return changes
+    counts = {"routes": len(wanted), "added": changes["added"]}
+    counts |= {name: changes[name] for name in ("changed", "removed") if changes[name]}
+    audited = desk.audited("route.import", "routes", {name: str(count) for name, count in counts.items()})
+    try:
+        await audited.network.change_routes(set_rows, gone)
+    except Missing:
+        problem = "one of them, or its connector, was removed meanwhile; nothing was changed, so try again"
+        raise Invalid("routes", problem) from None
+    return changes
+
+
+async def _wanted(
+    desk: Desk, rows: Sequence[Mapping[str, Any]]
+) -> dict[tuple[object, ...], tuple[Route, Mapping[str, Any]]]:
+    """Returns the routes of a list with their rows, by `Route.rule`. Raises Invalid with the number of the row."""
+    ids = {"connector": {name: number for number, name in (await desk.connector_names()).items()}}
+    ids["account"] = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
+    wanted = {}
+    for number, each in enumerate(rows):
         row = {**_DEFAULTS, **each}
-        if row["connector"] not in connectors:
-            raise NoSuch("connector", row["connector"])
-        if row["account"] not in accounts:
-            raise NoSuch("account", row["account"])
-        rows.append(_made(row, connectors[row["connector"]], accounts[row["account"]]))
+        for kind, known in ids.items():
+            if row[kind] not in known:
+                raise Invalid(f"routes[{number}].{kind}", f"there is no {kind} {row[kind]}")
+        try:
+            route = _made(row, ids["connector"][row["connector"]], ids["account"][row["account"]])
+        except Invalid as problem:
+            raise Invalid(f"routes[{number}].{problem.field}", problem.problem) from None
+        wanted[route.rule] = route, each
+    return wanted
 
-    def noted(added: int) -> AuditEntry:
-        return desk.entry("route.import", "routes", {"routes": str(len(rows)), "added": str(added)})
 
-    return await desk.store.noting(noted).network.change_routes(rows, ())
+def _merged(was: Route, new: Route, given: Mapping[str, Any]) -> Route:
+    """Returns a stored route with the values of a row, which may leave out some."""
+    return replace(was, **{name: getattr(new, name) for name in ("share", "fallback") if name in given})
+
+
+async def _ids_to(desk: Desk, connectors: set[int]) -> set[int]:
+    """Returns the ids of all routes to some connectors."""
+    ids: set[int] = set()
+    only = next(iter(connectors)) if len(connectors) == 1 else 0
+    place: Key | None = None
+    while part := await desk.store.routing_lists.routes(RouteQuery(connector=only, after=place)):
+        ids |= {each.id for each in part if each.connector in connectors}
+        last = part[-1]
+        place = last.prefix, last.network, last.priority, last.id
+    return ids
 
 
 async def change(desk: Desk, id: int, connector: str, **rule: Any) -> None:
@@ -342,6 +406,8 @@ SHARE = Field(
 FALLBACK = Field("fallback", Flag(), "Whether routes that match less well may be tried next.", False)
 RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALLBACK)
 """The fields of a route."""
+LISTED = (replace(PREFIX, default=""), *RULE[1:-2], replace(SHARE, default=KEEP), replace(FALLBACK, default=KEEP))
+"""The fields of a route in a list. Without a share or `fallback`, a route that exists keeps its own."""
 
 DECISION = (
     Field("number", Text(), "The number.", example="491701234567"),
@@ -416,6 +482,30 @@ ROUTES = Resource(
                 "route add --prefix 49 --connector op1 --share 95      # and for op2 --share 5",
             ),
             done=lambda _, answer: f"Route {answer['id']} {_called(answer)}.",
+        ),
+        Operation(
+            "import",
+            "POST /routes/import",
+            put,
+            "Set a list of routes, all or none",
+            reads=(
+                Field("routes", Rows(LISTED, "RouteRow", MOST_AT_ONCE), "The routes."),
+                Field("replace", Flag(), "Remove all other routes to the connectors in the list.", False),
+                Field("dry_run", Flag(), "Only count the changes, without making them.", False),
+            ),
+            answers=tuple(
+                Field(name, Whole(), f"Routes that the list {does}.")
+                for name, does in (
+                    ("added", "adds"),
+                    ("changed", "gives another share or `fallback`"),
+                    ("same", "leaves as they are"),
+                    ("removed", "removes"),
+                )
+            ),
+            read_name="NewRoutes",
+            answer_name="RouteChanges",
+            id="put_routes",
+            octets=IMPORT_OCTETS,
         ),
         Operation(
             "remove",

@@ -1,14 +1,20 @@
 """`heliograph route`: the connector for each prefix of numbers."""
 
+import re
 from itertools import takewhile
+from typing import Final
 
 import click
 
 from heliograph.app.resources import coverage
 from heliograph.app.resources.coverage import COVERAGE
 from heliograph.app.resources.routes import ROUTES
-from heliograph.cli.command import Failure, Invocation, examples
+from heliograph.cli.command import Failure, Invocation, examples, print_fields
 from heliograph.cli.drawn import each_row, group_of, show
+from heliograph.domain.display import counted
+
+_BAD_ROW: Final = re.compile(r"routes\[([0-9]+)\]\.")
+"""A row in an error of the admin API, counted from 0, for example in `routes[3].account: there is no account acme`."""
 
 route = group_of(ROUTES)
 
@@ -33,6 +39,60 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     remove = ROUTES.operation("remove")
     given = {"id": route_id}
     show(invocation, ROUTES, remove, given, invocation.ask(ROUTES, remove.name, given))
+
+
+@route.command(
+    "import",
+    epilog=examples(
+        "heliograph route import routes.csv --dry-run               # only counts the changes",
+        "heliograph route import coverage.csv --connector op1 --replace",
+    ),
+)
+@click.argument("file", metavar="FILE")
+@click.option("--connector", metavar="NAME", default="", help="The connector of rows without a connector.")
+@click.option("--replace", is_flag=True, help="Remove all other routes to the connectors in the file.")
+@click.option("--dry-run", is_flag=True, help="Only count the changes, without making them.")
+@click.pass_obj
+def import_routes(invocation: Invocation, file: str, connector: str, replace: bool, dry_run: bool) -> None:
+    """Sets the routes of a CSV file, all or none; - is standard input.
+
+    The file is in UTF-8. Its heading has the columns prefix and connector, and optionally priority, network, account,
+    plan, sender, share and fallback. Other columns are ignored and named. A route that exists gets the share and
+    fallback of the file, and keeps its own if the cell is empty. For example:
+
+    \b
+      prefix,network,connector,priority
+      49,,op1,10
+      ,26201,op2,10
+    """
+    from heliograph.app.admin import route_table
+    from heliograph.cli.lists.reading import elapsed, read_file, refuse_bad
+
+    sheet = read_file(file, lambda lines: route_table.read(lines, connector=connector))
+    refuse_bad(sheet.bad, file, sheet.ignored)
+    if not sheet.rows:
+        raise Failure(f"{file} has no routes.", "Nothing was imported.")
+    given = {"routes": sheet.rows, "replace": replace, "dry_run": dry_run}
+    try:
+        with elapsed(
+            f"{'comparing' if dry_run else 'writing'} {counted(len(sheet.rows), 'route')}", hidden=invocation.as_json
+        ):
+            changes = invocation.ask(ROUTES, "import", given)
+    except Failure as failure:
+        message = _BAD_ROW.sub(lambda row: f"line {sheet.lines[int(row[1])]}: ", failure.message)
+        raise Failure(message, failure.hint, failure.command) from failure
+    would = "would be " if dry_run else ""
+    invocation.show(
+        {"routes": len(sheet.rows), **changes, "dry_run": dry_run},
+        lambda: print_fields(
+            [
+                (f"{would}added", changes["added"]),
+                (f"{would}changed", changes["changed"]),
+                ("unchanged", changes["same"]),
+                (f"{would}removed", changes["removed"]),
+            ]
+        ),
+    )
 
 
 @route.command(

@@ -10,7 +10,7 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.csv_rows import ignored_columns, values_of
+from heliograph.app.admin.csv_rows import values_of
 from heliograph.app.records import Scope
 from heliograph.app.resources import coverage, prices, routes
 from heliograph.app.resources.desk import NoSuch
@@ -24,7 +24,6 @@ from heliograph.console.request import (
     page_number,
     problem_of,
 )
-from heliograph.domain.display import counted
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.phone import number_of
 
@@ -104,17 +103,21 @@ async def download(request: PageRequest) -> PageResponse:
 
 
 async def import_list(request: PageRequest) -> PageResponse:
-    """Adds the routes of a list. Existing routes stay."""
-    connectors = sorted((await request.desk.connector_names()).values())
-    lines = request.form.get("csv", "").splitlines(keepends=True)
-    sheet = await asyncio.to_thread(route_table.read, lines, connectors)
+    """Shows the changes by a list, or makes them after the confirmation."""
+    form = request.form
+    connectors = frozenset((await request.desk.connector_names()).values())
+    sheet = await asyncio.to_thread(route_table.read, form.get("csv", "").splitlines(keepends=True), connectors)
     if sheet.bad:
         problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
         return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-    added = await routes.put(request.desk, sheet.rows)
-    there = len(sheet.rows) - added
-    ignored = f" Ignored: {ignored_columns(sheet.ignored)}." if sheet.ignored else ""
-    return request.go(PATH, f"{counted(added, 'route')} added, {there:,} there already.{ignored}")
+    replace, confirmed = form.get("replace") == "yes", form.get("confirmed") == "yes"
+    changes = await routes.put(request.desk, sheet.rows, replace, not confirmed)
+    if not confirmed:
+        listed = sorted({row["connector"] for row in sheet.rows})
+        return await show(request, preview=changes, listed=listed, ignored=sheet.ignored)
+    removed = f", {changes['removed']:,} removed" if replace else ""
+    counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
+    return request.go(PATH, f"The list was imported: {counts}.")
 
 
 async def show_coverage(request: PageRequest) -> PageResponse:

@@ -89,11 +89,13 @@ class LongList(Operations):
         replaced: Sequence[str] | Sequence[int],
         keys: Collection[tuple[str, str, str]] | None,
         connectors: Collection[int] = (),
+        removed: Sequence[Sequence[Any]] = (),
     ) -> int:
-        """Sets the rows, and removes all others of the owners `replaced`. `parts` are added one after the other.
-        `keys` are noted as changed; None is the whole table. Returns the number of rows that were written.
+        """Sets the rows, and removes the rows with the keys `removed` and all others of the owners `replaced`. `parts`
+        are added one after the other. `keys` are noted as changed; None is the whole table. Returns the number of rows
+        that were written.
 
-        Raises Unavailable, also during another import, and Missing if one of the connectors does not exist.
+        Raises Unavailable, also during another import, and Missing if a removed row or a connector does not exist.
         """
         ticket = await self._begin(connectors)
         await self._tidy_all(ticket)
@@ -101,6 +103,8 @@ class LongList(Operations):
             after: Mapping[str, Any] | None = self._table.first
             while after is not None:
                 after = await _paused(self._end(ticket, owner, after))
+        for start in range(0, len(removed), BATCH):
+            await _paused(self._end_listed(ticket, removed[start : start + BATCH]))
         added = 0
         for part in parts:
             for start in range(0, len(part), BATCH):
@@ -129,6 +133,14 @@ class LongList(Operations):
         yield from self._hold(ticket)
         ended = yield Query(f"end_owned_{self._kind}", {"owner": owner, "limit": BATCH, **after})
         return dict(zip(after, max(ended), strict=True)) if len(ended) == BATCH else None
+
+    @batch
+    def _end_listed(self, ticket: int, keys: Sequence[Sequence[Any]]) -> Steps[None]:
+        """Lets rows hold only until the swap."""
+        yield from self._hold(ticket)
+        ended = yield Query(f"end_listed_{self._kind}", {"rows": msgspec.json.encode(keys).decode()})
+        if len(ended) < len(keys):
+            raise Missing(f"no such {self._kind}")
 
     @batch
     def _add(self, ticket: int, rows: Sequence[Sequence[Any]]) -> Steps[int]:

@@ -118,10 +118,11 @@ class StoredNetwork(Operations):
         return replace(route, id=added[0][0])
 
     async def change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> int:
-        if removed or not await self._long_routes.is_needed(len(added), ()):
+        if not await self._long_routes.is_needed(len(added) + len(removed), ()):
             return await self._change_routes(added, removed)
         rows = await asyncio.to_thread(_rows, added)
-        return await self._long_routes.put([rows], (), None, {route.connector for route in added})
+        keys = [(route,) for route in removed]
+        return await self._long_routes.put([rows], (), None, {route.connector for route in added}, keys)
 
     @write
     def _change_routes(self, added: Sequence[Route], removed: Sequence[int]) -> Steps[int]:

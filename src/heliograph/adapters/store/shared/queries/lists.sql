@@ -29,7 +29,8 @@ UPDATE {listed.table} SET side = 1 WHERE {listed.is_owned} AND side = 0 AND ({li
 RETURNING {listed.rest};
 
 -- end_listed: Lets the rows that a part of the list replaces hold only until the import.
-UPDATE {listed.table} SET side = 1 FROM {elements(rows)} AS j WHERE {listed.is_listed} AND {listed.table}.side = 0;
+UPDATE {listed.table} SET side = 1 FROM {elements(rows)} AS j WHERE {listed.is_listed} AND {listed.table}.side = 0
+RETURNING 1;
 
 -- sided: An owner that has rows of a side.
 SELECT {listed.owner} FROM {listed.table} WHERE side > 0 AND side = :side LIMIT 1;
@@ -67,10 +68,10 @@ ON CONFLICT (connector, network, prefix, since, side) DO UPDATE SET
     submitted = excluded.submitted, delivered = excluded.delivered
 RETURNING 1;
 
--- put_listed_route: Adds the missing routes of a part of the list.
+-- put_listed_route: Adds the routes of a part of the list that are missing, or that hold only until the import.
 INSERT INTO route (prefix, network, account, plan, sender, connector, priority, share, fallback, side)
 SELECT {listed_route}, 2 FROM {elements(rows)} AS j
-WHERE NOT EXISTS (SELECT 1 FROM route AS r WHERE {same_route})
+WHERE NOT EXISTS (SELECT 1 FROM route AS r WHERE {same_route} AND r.side <> 1)
 RETURNING 1;
 
 -- put_listed_network: Adds a part of the list: prefix, MCCMNC and name.
