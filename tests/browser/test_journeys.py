@@ -174,6 +174,22 @@ def test_why_a_message_failed_is_found(opened: Opener) -> None:
     expect(page.locator(".timeline")).to_contain_text("UNDELIV 001")
 
 
+def test_a_file_that_is_not_utf_8_is_refused_before_it_is_sent(opened: Opener, tmp_path: Path) -> None:
+    file = tmp_path / "contacts.csv"
+    file.write_bytes("to;name\n491701234571;Jürgen\n".encode("cp1252"))
+    page = opened().go("/send")
+    chosen = page.get_by_label("Or a CSV file")
+    chosen.set_input_files(file)
+    to = page.get_by_label("To", exact=True)
+    page.wait_for_function("() => document.querySelector('#recipients').validity.customError")
+    assert "CSV UTF-8" in to.evaluate("field => field.validationMessage")
+    expect(to).to_have_value("")
+    file.write_text(TABLE, encoding="utf-8-sig")
+    chosen.set_input_files(file)
+    expect(to).to_have_value(TABLE)
+    assert to.evaluate("field => field.checkValidity()")
+
+
 def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp_path: Path) -> None:
     file = tmp_path / "contacts.csv"
     file.write_text(TABLE, encoding="utf-8-sig")

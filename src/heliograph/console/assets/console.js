@@ -132,14 +132,24 @@
     });
   }
 
-  // input[data-into]: the text of a chosen file goes into a field.
+  // input[data-into]: the text of a chosen file goes into a field. A file in another encoding than UTF-8 is refused,
+  // because replacement characters would be sent to phones.
   for (const input of document.querySelectorAll("input[data-into]")) {
     input.addEventListener("change", async () => {
       const field = document.querySelector(input.dataset.into);
       if (!input.files.length) return;
-      field.value = (await input.files[0].text()).replace(/^\uFEFF/, "");
+      let problem = "";
+      try {
+        field.value = new TextDecoder("utf-8", { fatal: true }).decode(await input.files[0].arrayBuffer());
+      } catch {
+        field.value = input.value = ""; // the same file, saved again, can then be chosen again
+        problem = "The file is not UTF-8. Save it as “CSV UTF-8”, as Excel calls it.";
+      }
       field.dispatchEvent(new Event("input", { bubbles: true }));
+      field.setCustomValidity(problem);
+      if (problem) field.reportValidity();
     });
+    document.querySelector(input.dataset.into).addEventListener("input", ({ target }) => target.setCustomValidity(""));
   }
 
   // [data-selects]: ticks all fields of that name; [data-submits]: what is changed there is asked for at once.
