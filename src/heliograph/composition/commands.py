@@ -147,7 +147,6 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             SystemClock(),
             _terminal_user(),
             secrets=make_secrets(settings),
-            callback_urls=callback_urls(settings),
             composer=lambda: _composer(settings, store),
             kinds=KINDS,
             past=dev.NAMES,
@@ -161,7 +160,9 @@ async def open_desk(settings: Settings) -> "AsyncIterator[Desk]":
             encryption=encryption,
             known_past=known_past,
         )
-        desk.simulated = dev.NAMES if await dev.was_last(desk) else {}
+        is_dev = await dev.was_last(desk)
+        desk.simulated = dev.NAMES if is_dev else {}
+        desk.callback_urls = callback_urls(settings, is_dev=is_dev)
         yield desk
     finally:
         await ported.close()
@@ -260,20 +261,30 @@ def audit_secret(settings: Settings) -> bytes | None:
     return secret
 
 
-def callback_urls(settings: Settings) -> "CallbackUrls":
-    """Returns the check for URLs to which the gateway must not post."""
+def callback_urls(settings: Settings, *, is_dev: bool = False) -> "CallbackUrls":
+    """Returns the check for URLs to which the gateway must not post. A development run may post to loopback."""
     from heliograph.app.sending.callback_url import CallbackUrls
     from heliograph.net.address_guard import AddressGuard
 
-    guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
+    guard = AddressGuard(allowed_networks(settings, is_dev=is_dev), settings.callbacks.allowed_ports)
     return CallbackUrls(guard.forbidden_host, guard.forbidden_port)
 
 
-def refused_address(settings: Settings, host: str) -> str | None:
-    """Returns why receipts may not be posted to this address or literal host, or None if they may."""
+def allowed_networks(settings: Settings, *, is_dev: bool) -> tuple[str, ...]:
+    """Returns the networks that callbacks may go to although they are not public. A development run adds loopback."""
+    from heliograph.composition.dev import LOOPBACK
+
+    return (*settings.callbacks.allowed_networks, *(LOOPBACK if is_dev else ()))
+
+
+def refused_address(networks: tuple[str, ...], host: str) -> str | None:
+    """Returns why receipts may not be posted to this address or literal host, or None if they may.
+
+    `networks` are the result of `allowed_networks`.
+    """
     from heliograph.net.address_guard import AddressGuard
 
-    return AddressGuard(settings.callbacks.allowed_networks).forbidden_host(host)
+    return AddressGuard(networks).forbidden_host(host)
 
 
 def terms(settings: Settings) -> "Terms":

@@ -33,6 +33,9 @@ SIMULATOR = 0
 NAMES = {SIMULATOR: "simulator"}
 """Connectors outside the store, by id."""
 
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+"""Networks that a development run may post callbacks to, beyond the setting `callbacks.allowed_networks`."""
+
 DEMO_NAME = "demo"
 DEMO_PASSWORD = "demo-password"  # noqa: S105 - public on purpose
 DEMO_SMPP_PASSWORD = "demosmpp"  # noqa: S105 - public on purpose

@@ -25,7 +25,15 @@ from heliograph.app.sending.send import Sending
 from heliograph.composition import dev as development
 from heliograph.composition.admin import AdminApps, AdminParts
 from heliograph.composition.alerts import Alerts
-from heliograph.composition.commands import STORE_FILE, make_secrets, open_ported, open_store, retention, terms
+from heliograph.composition.commands import (
+    STORE_FILE,
+    allowed_networks,
+    make_secrets,
+    open_ported,
+    open_store,
+    retention,
+    terms,
+)
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.encryption import OpenedStore
@@ -522,8 +530,7 @@ class Gateway:
         )
 
     def _allowed_networks(self) -> tuple[str, ...]:
-        allowed = self._settings.callbacks.allowed_networks
-        return (*allowed, "127.0.0.0/8", "::1/128") if self._dev else allowed
+        return allowed_networks(self._settings, is_dev=self._dev)
 
     async def _make_sender(self) -> WebhookSender:
         from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings

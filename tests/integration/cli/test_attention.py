@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from heliograph.cli.command import Invocation
+from heliograph.composition.dev import open_demo_account
 from tests.support.ports import free_port
 
 SECRET = "aVerySecretToken"
@@ -28,6 +30,18 @@ def test_things_that_need_attention_are_listed(run: Any) -> None:
         },
     ]
     assert "acme has no credit, so that" in run("attention").stdout
+
+
+def test_commands_know_the_operator_and_the_receivers_of_a_development_run(run: Any) -> None:
+    assert run("account", "create", "acme", "--credit", "1").exit_code == 0
+    local = ("account", "set", "acme", f"callback_url=http://127.0.0.1:{free_port()}/")
+    assert "it must not lead to 127.0.0.1" in run(*local).stderr
+    Invocation().at_desk(open_demo_account)
+    assert json.loads(run("attention", "--json").stdout)["attention"] == []
+    assert run(*local).exit_code == 0
+    findings = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["checks"]}
+    assert findings["connectors"]["result"] == "ok"
+    assert "cannot be reached" in findings["callbacks of acme"]["detail"]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # plugins of Apprise import modules that later Pythons lack

@@ -154,7 +154,7 @@ def _connector_line(
 async def find(desk: Desk, backlog: BacklogCounts, lines: Sequence[ConnectorLine], named: int = NAMED) -> list[Worry]:
     """Returns the worries that the actor may see. Of receivers, ranges and accounts, each names up to `named`."""
     found = [] if desk.healthy() else [STORE_FAILS]
-    found += _connector_worries(desk.now, lines)
+    found += _connector_worries(desk.now, lines, is_simulated=bool(desk.simulated))
     if backlog.oldest is not None and desk.now - backlog.oldest > OLD_MS:
         problem = "Messages have been waiting in the queue for over a minute"
         found.append(Worry(Topic.QUEUE, problem, page="/connectors"))
@@ -169,7 +169,7 @@ async def find(desk: Desk, backlog: BacklogCounts, lines: Sequence[ConnectorLine
     return found
 
 
-def _connector_worries(now: int, lines: Sequence[ConnectorLine]) -> list[Worry]:
+def _connector_worries(now: int, lines: Sequence[ConnectorLine], *, is_simulated: bool) -> list[Worry]:
     def worry(topic: Topic, line: ConnectorLine, problem: str, advice: str = "") -> Worry:
         return Worry(topic, problem, advice, line.name, f"/connectors/{line.name}")
 
@@ -187,7 +187,7 @@ def _connector_worries(now: int, lines: Sequence[ConnectorLine]) -> list[Worry]:
         if line.national:
             problem = f"{line.name} brings messages from national numbers, which STOP does not suppress"
             found.append(worry(Topic.NATIONAL, line, problem, "set inbound_country"))
-    if not lines:
+    if not lines and not is_simulated:
         problem = "There is no connector yet"
         found.append(Worry(Topic.NO_CONNECTOR, problem, "messages have nowhere to go", page="/connectors-new"))
     return found

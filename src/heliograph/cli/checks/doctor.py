@@ -152,11 +152,12 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
     from heliograph.app.resources import connectors
 
     found = await connectors.all_connectors(desk)
-    if not found:
+    if not found and desk.simulated:
+        yield Finding("connectors", "ok", "the simulated operator of the development run takes all numbers")
+    elif not found:
         yield Finding(
             "connectors", "note", "there are no connectors yet", "heliograph connector add NAME --host H --port P ..."
         )
-        return
     routed = await desk.store.routing_lists.routed_connectors()
     for connector in found:
         if connector.state != ON:
@@ -215,11 +216,11 @@ async def _lookup(settings: "Settings") -> Finding:
 async def _callbacks(desk: "Desk", settings: "Settings") -> AsyncIterator[Finding]:
     for account, _ in await desk.store.accounts.all():
         if account.callback_url:
-            yield await _receiver(account.name, account.callback_url, settings)
+            yield await _receiver(desk, account.name, account.callback_url, settings)
 
 
-async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
-    from heliograph.composition.commands import refused_address
+async def _receiver(desk: "Desk", account: str, url: str, settings: "Settings") -> Finding:
+    from heliograph.composition.commands import allowed_networks, refused_address
 
     check = f"callbacks of {account}"
     parts = urlsplit(url)
@@ -231,7 +232,8 @@ async def _receiver(account: str, url: str, settings: "Settings") -> Finding:
             check, "fail", f"{host} has no address: {error}", f"heliograph account set {account} callback_url=URL"
         )
     addresses = sorted({str(each[4][0]) for each in found})
-    usable = [text for text in addresses if refused_address(settings, text.partition("%")[0]) is None]
+    networks = allowed_networks(settings, is_dev=bool(desk.simulated))
+    usable = [text for text in addresses if refused_address(networks, text.partition("%")[0]) is None]
     if not usable:
         advice = f'If you want that: callbacks.allowed_networks = ["{addresses[0]}"] in the settings'
         return Finding(check, "fail", f"{host} is {', '.join(addresses)}, which is refused", advice)
