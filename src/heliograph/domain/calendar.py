@@ -19,6 +19,7 @@ _DATE_TIME = re.compile(
     r"(?: ([0-9]{2}):([0-9]{2}):([0-9]{2})"
     r"|[Tt]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,19}))?)?([Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?)"
 ).fullmatch
+_MINUTE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}").fullmatch
 _UNESCAPED_PLUS = re.compile(r".*[Tt].* [0-9]{2}:?[0-9]{2}").fullmatch
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)*").fullmatch
 # Entries in the database of zones that are no zones: the machine's own zone, and the trees with leap seconds.
@@ -102,6 +103,14 @@ def parse_time(value: str | int | Decimal, zone: ZoneInfo) -> int:
     if skipped:
         raise TimeProblem(f"The time {value!r} is skipped by a clock change in {zone.key}; give another time.")
     return milliseconds + _milliseconds(fraction)
+
+
+def with_seconds(text: str) -> str:
+    """Returns `2026-03-01 08:30` with its seconds, `2026-03-01 08:30:00`, and other texts unchanged.
+
+    For commands and files, which people write. Requests of customers give the seconds.
+    """
+    return f"{text}:00" if _MINUTE(text) is not None else text
 
 
 def check_future(ms: int, now: int, horizon_days: int) -> None:

@@ -27,6 +27,7 @@ class Gateway:
         self.authorizations: set[str] = set()
         self.accepted: dict[str, str] = {}
         self.refuse: Callable[[dict[str, str]], tuple[int, dict[str, str]] | None] = lambda _fields: None
+        self.refused_field = "to"
         self._lock = threading.Lock()
         self._sequence = ids.IdSequence(0)
 
@@ -36,7 +37,11 @@ class Gateway:
             refused = self.refuse(fields)
             if refused:
                 status, headers = refused
-                return status, headers, {"Status": "03", "Message": f"refused with {status}", "Field": "to"}
+                return (
+                    status,
+                    headers,
+                    {"Status": "03", "Message": f"refused with {status}", "Field": self.refused_field},
+                )
             reference = fields["reference"]
             headers = {"Idempotency-Replayed": "true"} if reference in self.accepted else {}
             if reference not in self.accepted:
@@ -218,7 +223,7 @@ def test_rows_that_are_refused_do_not_stop_the_others(
     assert result.exit_code == 1
     summary = json.loads(result.stdout)
     assert (summary["accepted"], summary["failed"], summary["not_tried"]) == (18, 2, 0)
-    assert sorted(each["line"] for each in summary["problems"]) == [7, 17]
+    assert [each["line"] for each in summary["problems"]] == [7, 17]
     assert "line 7: to: refused with 400" in result.stderr
 
 
@@ -242,8 +247,32 @@ def test_no_gateway_is_told_of(send: Callable[..., Result], tmp_path: Path, monk
     monkeypatch.setattr(client, "TRIES", 1)
     result = send("--to", "447700900123", "--from", "ACME", "--content", "x", "--url", "http://127.0.0.1:1")
     assert result.exit_code == 1
-    assert "no answer from 127.0.0.1" in result.stderr
+    assert "no answer from 127.0.0.1:1: Connection refused" in result.stderr
     assert "heliograph doctor" in result.stderr
+
+
+def test_numbers_are_read_as_people_write_them(send: Callable[..., Result], gateway: Gateway) -> None:
+    result = send("--to", "+49 (0)170 1234567, 0044-7700-900123", "--from", "ACME", "--content", "x")
+    assert result.exit_code == 0, result.stderr
+    assert [request["to"] for request in gateway.requests] == ["491701234567,447700900123"]
+
+
+@pytest.mark.parametrize("at", ["2030-01-01 09:00", "2030-01-01 09:00:00"])
+def test_times_need_no_seconds(send: Callable[..., Result], gateway: Gateway, tmp_path: Path, at: str) -> None:
+    (tmp_path / "timed.csv").write_text(f"to;time\n447700900123;{at}\n", encoding="utf-8")
+    assert send("--file", "timed.csv", "--from", "ACME", "--content", "x").exit_code == 0
+    assert send("--to", "447700900123", "--from", "ACME", "--content", "x", "--at", at).exit_code == 0
+    assert [request["time"] for request in gateway.requests] == ["2030-01-01 09:00:00"] * 2
+
+
+def test_a_refused_sender_is_answered_with_the_command_that_registers_it(
+    send: Callable[..., Result], gateway: Gateway
+) -> None:
+    gateway.refuse, gateway.refused_field = lambda _fields: (403, {}), "from"
+    result = send("--to", "447700900123", "--from", "Foo", "--content", "x")
+    assert "heliograph sender add SENDER --account NAME --state approved" in result.stderr
+    gateway.refused_field = "to"
+    assert "heliograph account show NAME" in send("--to", "447700900123", "--from", "Foo", "--content", "x").stderr
 
 
 def test_a_file_that_cannot_be_used_sends_nothing(

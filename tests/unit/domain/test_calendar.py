@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from heliograph.domain.calendar import DAY_MS, TimeProblem, check_future, format_local, parse_time, zone
+from heliograph.domain.calendar import DAY_MS, TimeProblem, check_future, format_local, parse_time, with_seconds, zone
 
 UTC = zone("UTC")
 BERLIN = zone("Europe/Berlin")
@@ -138,6 +138,12 @@ def test_a_date_that_is_none(value: str) -> None:
 def test_what_is_no_time(value: str | int | Decimal) -> None:
     with pytest.raises(TimeProblem, match="YYYY-MM-DD HH:MM:SS"):
         parse_time(value, UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-03-01 08:30", "2026-03-01 08:30:00"])
+def test_people_may_leave_out_the_seconds(text: str) -> None:
+    assert with_seconds(text) == "2026-03-01 08:30:00"
+    assert with_seconds("2026-03-01 8:30") == "2026-03-01 8:30"
 
 
 @pytest.mark.parametrize(

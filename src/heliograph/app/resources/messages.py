@@ -28,6 +28,7 @@ from heliograph.app.routing.explain import RouteDecision
 from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import shown
 from heliograph.app.sending.reschedule import Rescheduling
+from heliograph.domain.calendar import with_seconds
 from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message import ids
@@ -150,7 +151,7 @@ async def cancel(desk: Desk, id: str) -> None:
 async def reschedule(desk: Desk, id: str, time: str) -> dict[str, Any]:
     """Reschedules a message to a time in its account's zone, such as `2027-03-01 10:00:00`."""
     trace, view, rescheduling = await _scheduled(desk, id, "message.reschedule", {"time": time})
-    at = rescheduling.new_time(view, time or None, desk.now)
+    at = rescheduling.new_time(view, with_seconds(time) or None, desk.now)
     await rescheduling.reschedule(view, trace.message.key, trace.message.tail, at, desk.now)
     return {"done": True, "time": at}
 

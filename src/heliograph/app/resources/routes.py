@@ -20,6 +20,7 @@ from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.calendar import format_utc
+from heliograph.domain.display import counted
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
@@ -243,8 +244,9 @@ def decision_row(found: RouteDecision) -> dict[str, Any]:
 
 async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -> RouteDecision:
     """Decides for an account, or for an account without its own routes and prices. Raises Invalid, NoSuch."""
+    number = phone.number_of(number)
     if not phone.is_destination(number):
-        raise Invalid("number", "give a number in international form: 7 to 15 digits, no + and no leading 0")
+        raise Invalid("number", "give a number in international form: 7 to 15 digits with the country code")
     found = await desk.store.accounts.find(account) if account else None
     if account and found is None:
         raise NoSuch("account", account)
@@ -350,7 +352,7 @@ def _called(row: Mapping[str, Any]) -> str:
 
 
 def _decided(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    costs = "" if answer["price"] is None else f", for {answer['price']} credits a segment"
+    costs = "" if answer["price"] is None else f", for {counted(str(answer['price']), 'credit')} a segment"
     network = f" (network {answer['network']})" if answer["network"] else ""
     target = answer["connector"] or "nowhere"
     return "\n".join([f"{answer['number']}{network} goes to {target}{costs}.", *answer["reasons"]])

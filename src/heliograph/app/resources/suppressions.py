@@ -66,7 +66,7 @@ def _row(account: str, found: Suppression) -> dict[str, Any]:
 
 def _number(text: str) -> str:
     try:
-        return parse_number(text)
+        return parse_number(phone.number_of(text))
     except ValueError as problem:
         raise ValueError(f"{problem} It is {text[: phone.MAX_DIGITS + 5]!r}.") from None
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields, print_line
+from heliograph.domain.calendar import with_seconds
 from heliograph.domain.display import counted
+from heliograph.domain.numbers.phone import number_of
 
 if TYPE_CHECKING:
     from heliograph.cli.lists.recipients_file import Row
@@ -26,7 +28,7 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
     cls=Command,
     epilog=examples(
         "heliograph send --user acme --key hk_... --to 447700900123 --from ACME --content 'Hello'",
-        "heliograph send --to 447700900123,447700900124 --from ACME --content 'Hi' --at '2030-01-31 09:00:00'",
+        "heliograph send --to 447700900123,447700900124 --from ACME --content 'Hi' --at '2030-01-31 09:00'",
         "heliograph send --file contacts.csv --from ACME --content 'Dear {name}, your code is {code}'",
         "heliograph send --to 447700900123 --from ACME --type binary --udh 0605040B8423F0 --coding 0xF5 --content 0106",
         "",
@@ -40,7 +42,9 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
 @click.option("--to", multiple=True, metavar="NUMBER", help="Destination; repeatable, or several separated by commas.")
 @click.option("--from", "sender", metavar="SENDER", help="Sender ID.")
 @click.option("--content", metavar="TEXT", help="The text; with --file, {column} stands for the row's cell.")
-@click.option("--at", metavar="TIME", help="When to send: YYYY-MM-DD HH:MM:SS in the account's time zone, or ISO 8601.")
+@click.option(
+    "--at", metavar="TIME", help="When to send: YYYY-MM-DD HH:MM in the account's time zone, with seconds, or ISO 8601."
+)
 @click.option("--type", "kind", metavar="TYPE", help="text, unicode, flash or binary [text].")
 @click.option("--dlr-url", metavar="URL", help="The URL that receipts are posted to.")
 @click.option(
@@ -102,14 +106,16 @@ def send(
 ) -> None:
     """Sends messages as a customer, over HTTP.
 
-    Numbers of a file may be written as +49 (0)170 1234567 or 0049-170-1234567. The exit code is 0 if all messages were
-    accepted, otherwise 1.
+    Numbers may be written as +49 (0)170 1234567 or 0049-170-1234567. A file is in UTF-8. The exit code is 0 if all
+    messages were accepted, otherwise 1.
     """
     from heliograph.cli.remote.client import BadUrl, Client
 
     invocation = context.find_object(Invocation) or Invocation()
     names = {"sender": "from", "at": "time", "kind": "type", "dlr_url": "dlr-url"}
     fields = {names.get(name, name): value for name, value in given.items() if value is not None}
+    if "time" in fields:
+        fields["time"] = with_seconds(fields["time"])
     fields |= _tlv_fields(tlvs) | ({"progress": "yes"} if progress else {})
     user = user or os.environ.get("HELIOGRAPH_USER")
     key = key or os.environ.get("HELIOGRAPH_API_KEY")
@@ -167,7 +173,8 @@ def _send_one(invocation: Invocation, client: "Client", to: tuple[str, ...], fie
         named = "--to" if not to else f"--{missing[0]}"
         raise Failure(f"{named} is missing.", command="heliograph send --help")
     # With a reference, the client may repeat the request safely if the answer is lost.
-    request = {"reference": f"cli.{secrets.token_hex(12)}", **fields, "to": ",".join(to)}
+    numbers = ",".join(number_of(each) for given in to for each in given.split(","))
+    request = {"reference": f"cli.{secrets.token_hex(12)}", **fields, "to": numbers}
     outcome = client.send(request)
     client.close()
     if not outcome.sent:
@@ -195,6 +202,11 @@ def _explain(outcome: "SendOutcome", invocation: Invocation) -> tuple[str, str, 
         402: ("Top up the account.", "heliograph account top-up NAME AMOUNT"),
         403: ("Check whether the account is suspended or limited.", "heliograph account show NAME"),
     }
+    if outcome.status == 403 and outcome.body.get("Field") == "from":
+        hints[403] = (
+            "Approve it, if the account may use it.",
+            "heliograph sender add SENDER --account NAME --state approved",
+        )
     hint, command = hints.get(outcome.status, ("", ""))
     return outcome.problem, hint, command
 
@@ -225,6 +237,7 @@ def _send_file(
             advance()
 
         tally = FileRun(connect, connections, settled).send(contacts)
+    problems = sorted(tally.problems)
     left = contacts.count - tally.accepted - tally.failed
     summary: dict[str, Any] = {
         "rows": contacts.count,
@@ -233,7 +246,7 @@ def _send_file(
         "failed": tally.failed,
         "not_tried": left,
         "credits": format_credits(tally.credit),
-        "problems": [{"line": line, "problem": problem} for line, problem in tally.problems],
+        "problems": [{"line": line, "problem": problem} for line, problem in problems],
         "stopped": tally.stopped or None,
     }
 
@@ -250,7 +263,7 @@ def _send_file(
         )
 
     invocation.show(summary, people)
-    for line, problem in tally.problems:
+    for line, problem in problems:
         print_line(f"line {line}: {problem}", err=True)
     if tally.failed > len(tally.problems):
         click.echo(f"and {tally.failed - len(tally.problems)} more", err=True)
@@ -268,7 +281,7 @@ def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, SendOutcome, s
     try:
         stream = path.open("w", encoding="utf-8", newline="")
     except OSError as error:
-        raise Failure(f"{path} cannot be written: {error}", "Nothing was sent.") from error
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", "Nothing was sent.") from error
     with stream:
         rows = csv.writer(stream)
         rows.writerow(_COLUMNS)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.domain.calendar import with_seconds
 from heliograph.domain.numbers.phone import number_of
 
 FIELDS = ("to", "from", "content", "time", "type", "dlr", "dlr-url", "reference")
@@ -69,8 +70,11 @@ class RecipientsFile:
                     if bad:
                         break
                     yield line, cells
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadFile(f"{self._path} cannot be read: {error}") from error
+        except UnicodeDecodeError as error:
+            # A guess such as Windows-1252 would send wrong letters to phones, at the customer's cost.
+            raise BadFile(f"{self._path} is not UTF-8; save it as `CSV UTF-8`, as Excel calls it") from error
+        except OSError as error:
+            raise BadFile(f"{self._path} cannot be read: {error.strerror or error}") from error
         if bad:
             raise BadFile(f"{self._path}, {bad[0]}")
 
@@ -112,6 +116,8 @@ class RecipientsFile:
             value = cells.get(name, "")
             if value and not (name == "content" and "content" in self._defaults):
                 fields[name] = value if name == "content" else value.strip()
+        if "time" in fields:
+            fields["time"] = with_seconds(fields["time"])
         if "to" in fields:
             fields["to"] = ",".join(map(number_of, fields["to"].split(",")))
         if "content" in self._defaults:

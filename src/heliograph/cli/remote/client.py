@@ -48,7 +48,7 @@ class SendOutcome:
 class Client:
     """A keep-alive connection to the gateway. It is not thread-safe."""
 
-    __slots__ = ("_authorization", "_base", "_connection", "_host", "_pause", "_port", "_tls")
+    __slots__ = ("_address", "_authorization", "_base", "_connection", "_host", "_pause", "_port", "_tls")
 
     def __init__(self, url: str, user: str, key: str, pause_s: float = 1.0) -> None:
         """Makes a client without connecting. `pause_s` is the first pause between tries; it doubles each time.
@@ -63,6 +63,7 @@ class Client:
         if parts.scheme not in ("http", "https") or not host:
             raise BadUrl(f"{url!r} is not an http or https URL, such as http://127.0.0.1:8080")
         self._host, self._port, self._tls = host, port, parts.scheme == "https"
+        self._address = parts.netloc.rpartition("@")[2]
         self._base = parts.path.rstrip("/")
         credentials = base64.b64encode(f"{user}:{key}".encode()).decode("ascii")
         self._authorization = f"Basic {credentials}"
@@ -103,7 +104,8 @@ class Client:
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            return SendOutcome(0, {}, f"no answer from {self._host}: {str(error) or type(error).__name__}"), None
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            return SendOutcome(0, {}, f"no answer from {self._address}: {reason}"), None
         delay = response.headers.get("Retry-After", "")
         return _outcome(response, answer), float(delay) if _DELAY(delay) else None
 
