@@ -221,7 +221,7 @@ def test_quality_counts_what_customers_say_above_receipts_and_other_operators_tr
         cell = Cell()
         for name, number in counts.items():
             setattr(cell, name, number)
-        return measure([(CellKey(1, 7, "DE", ""), cell)], START).shares.get((7, "DE"))
+        return measure([(CellKey(1, 7, "DE", ""), cell)], START).share(7, NUMBER, "", 1)
 
     assert share(delivered=180, failed=20) == 0.9
     assert share(delivered=180, failed=20, denied=80) == 0.5

@@ -455,7 +455,7 @@ def _in_order(message: Routed, state: RoutingState, order: BestOrder | None) -> 
         near = distance(candidate.connector, number, share)
         if order is None or explores:
             return -candidate.priority, near
-        return -candidate.priority, *order.place(candidate.connector, number, network), near
+        return -candidate.priority, *order.place(candidate.connector, number, network, message.account), near
 
     found: dict[int, Candidate] = {}
     for fit in state.fitting(message):

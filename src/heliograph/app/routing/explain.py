@@ -118,7 +118,7 @@ def explain(
         name, cost = names[candidate.connector], costs.cost(candidate.connector, number, network)
         margin = None if cost is None or price is None else price - cost
         obstacle = obstacles.get(candidate.connector, "")
-        share = quality.share(candidate.connector, number, network)
+        share = quality.share(candidate.connector, number, network, account.id)
         reason = reasons.get(candidate.connector)
         why = f"{reason} leads to {name}" if reason else f"{_NOT_COVERED} goes to {name}"
         why += f", which is {obstacle}." if obstacle else "."

@@ -67,11 +67,11 @@ class BestOrder:
         digest = blake2b(b"%d:%b" % (hour, number.encode()), digest_size=4).digest()
         return int.from_bytes(digest) % EXPLORING == 0
 
-    def place(self, connector: int, number: str, network: str) -> tuple[int, float, float]:
-        """Returns the place of a connector: good connectors by their cost, then unmeasured ones, then bad ones by their
-        quality. An unknown cost counts as the highest."""
+    def place(self, connector: int, number: str, network: str, account: int) -> tuple[int, float, float]:
+        """Returns the place of a connector for the account: good connectors by their cost, then unmeasured ones, then
+        bad ones by their quality. An unknown cost counts as the highest."""
         cost = self._costs.cost(connector, number, network)
-        share = self._quality.share(connector, number, network)
+        share = self._quality.share(connector, number, network, account)
         price = inf if cost is None else float(cost)
         if not self._least or (share is not None and share >= self._least):
             return 0, price, -(share or 0.0)

@@ -295,7 +295,8 @@ class Directory:
 
     def judge_quality(self, measured: Quality) -> None:
         """Orders connectors by these figures from now on."""
-        self._quality.shares, self._quality.hour = measured.shares, measured.hour
+        present = self._quality
+        present.shares, present.own, present.hour = measured.shares, measured.own, measured.hour
 
     def asks_receipts(self, connector: int) -> bool:
         """Returns whether the connector's operator is asked for the receipt of every message."""
