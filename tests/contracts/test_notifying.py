@@ -76,6 +76,24 @@ async def test_nobody_else_gets_a_claimed_callback(store: Store, given: Given, a
     assert len(await store.notices.claim(10, START + 10, OTHER_NODE)) == 1
 
 
+async def test_accounts_whose_receivers_fail_are_found_behind_any_number_of_callbacks(
+    store: Store, given: Given, account: Account
+) -> None:
+    many, well, other = [await given.account(name) for name in ("many", "well", "other")]
+    for owner, attempts in ((many, (1, 1, 2)), (well, (0, 2)), (account, (1, 3)), (other, (4,))):
+        for each in attempts:
+            await store.commits.record(retry(await ended(given, owner), attempts=each))
+    over = await ended(given, well)
+    last = retry(over, attempts=9, claimed=True)
+    last.callbacks = done(over, CallbackEnd.FAILED, 9).callbacks
+    await store.commits.record(last)
+    assert await store.notices.failing(3, 3, 9) == [(account.name, 2), ("many", 3), ("other", 1)]
+    assert await store.notices.failing(3, 3, 2) == [(account.name, 2), ("many", 3)]
+    assert await store.notices.failing(9, 2, 9) == [(account.name, 2), ("many", 2)]
+    await store.notices.claim(9, START + 99, NODE)
+    assert len(await store.notices.failing(3, 3, 9)) == 3, "also while they are tried"
+
+
 async def test_the_oldest_due_come_first(store: Store, given: Given, account: Account) -> None:
     messages = [await ended(given, account) for _ in range(3)]
     for message, due in zip(messages, (30, 10, 20), strict=True):

@@ -590,6 +590,20 @@ class MemoryNotices(MemoryReading):
                 first[account] = min(row.due, first.get(account, row.due))
         return sorted(first.items())[:limit]
 
+    async def failing(self, often: int, many: int, limit: int) -> list[tuple[str, int]]:
+        rows = self._open()
+        attempts: dict[int, list[int]] = {}
+        for key, row in rows.retries.items():
+            notice = self._notice(rows, key, row.first, row.attempts, row.body)
+            if row.due is not None and row.attempts and notice.way is Way.WEBHOOK:
+                attempts.setdefault(notice.account, []).append(row.attempts)
+        found = [
+            (rows.accounts[account].name, min(len(each), many))
+            for account, each in sorted(attempts.items())
+            if max(each) >= often or len(each) >= many
+        ]
+        return found[:limit]
+
     async def next_due(self) -> int | None:
         rows = self._open().retries.values()
         return min((row.due for row in rows if row.node is None and row.due is not None), default=None)

@@ -303,7 +303,7 @@ async def test_receivers_that_fail_and_accounts_without_credit_are_named(house: 
     await store.accounts.add_credit(1, -balance, "", now)
     page = await ada.get("/")
     text = text_of(page)
-    assert "customer.example fails, and 1 callback or more wait for it: see why, or stop them." in text
+    assert "Receivers of acme fail, and 1 callback or more wait for them: see why, or stop them." in text
     assert "acme has no credit, so that its requests are refused: top it up." in text
     assert "/accounts/acme" in page.text
     assert "tab=hosts" in page.text

@@ -61,6 +61,7 @@ async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pendi
     [
         (STATEMENTS["next_due"].text, "queue_due"),
         (STATEMENTS["next_notice_due"].text, "callback_retry_due"),
+        (STATEMENTS["failing_receivers"].text, "callback_retry_failed"),
         (STATEMENTS["awaited"].text, "awaiting_pkey"),
         (STATEMENTS["overdue"].text, "awaiting_key"),
         (STATEMENTS["unreported"].text, "awaiting_key"),
@@ -201,6 +202,7 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
         await store.queue.claim(1, 10, START, NODE)
         await store.queue.claim_expired(10, START, NODE)
         await store.notices.accounts(-1, 10)
+        await store.notices.failing(3, 100, 10)
         await store.notices.claim(10, START, NODE, [account.id])
         await store.notices.claim(10, START, NODE)
         await store.queue.next_due()

@@ -94,6 +94,12 @@ def test_the_next_callback_is_the_first_of_its_index(db: sqlite3.Connection) -> 
     assert "TEMP B-TREE" not in text
 
 
+def test_accounts_whose_receivers_fail_are_found_by_jumps(db: sqlite3.Connection) -> None:
+    read = [line for line in plan_of(db, "failing_receivers").splitlines() if "callback_retry" in line]
+    assert len(read) >= 4
+    assert all(line.startswith("SEARCH callback_retry USING INDEX callback_retry_failed") for line in read)
+
+
 def test_receipts_are_found_by_the_operators_id(db: sqlite3.Connection) -> None:
     text = plan_of(db, "awaited")
     assert "SEARCH a USING PRIMARY KEY (connector=? AND operator_id=?)" in text

@@ -167,6 +167,10 @@ class Notices(Protocol):
     async def replay(self, account: int | None, key: int | None, now: int) -> int:
         """Makes failed notices pending again: of a message, of the account, or all. Returns how many."""
 
+    async def failing(self, often: int, many: int, limit: int) -> list[tuple[str, int]]:
+        """Returns the names of accounts with a pending webhook that failed `often` times, or with `many` that failed.
+        Each has the number of its failed ones, up to `many`. At most `limit` accounts, the oldest first."""
+
     async def owed(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
         """Returns pending notices that no node has claimed, by `due` and key, after `after`."""
 

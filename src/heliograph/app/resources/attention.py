@@ -13,7 +13,6 @@ from heliograph.app.ports import CarrierState
 from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import BacklogCounts, Scope
 from heliograph.app.resources import guard
-from heliograph.app.resources.callbacks import failing_hosts
 from heliograph.app.resources.connectors import all_connectors
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
@@ -27,14 +26,11 @@ OLD_MS: Final = 60_000
 """Messages that have waited for so long are worth a look. Milliseconds."""
 
 FAILED_OFTEN: Final = 3
-MANY_OWED: Final = 100
-"""A receiver that failed so often, or that is owed so many callbacks, is worth a look."""
-
-CALLBACKS_SEEN: Final = 1_000
-"""The most pending callbacks that failing receivers are found in."""
+MANY_FAILED: Final = 100
+"""The receivers of an account are worth a look if a callback failed so often, or if so many failed and wait."""
 
 NAMED: Final = 3
-"""The most receivers, ranges and accounts that a page names."""
+"""The most ranges and accounts that a page names."""
 
 
 class Topic(StrEnum):
@@ -52,7 +48,7 @@ class Topic(StrEnum):
     CALLBACKS = "callbacks"
     """Callbacks have failed for good."""
     RECEIVER = "receiver"
-    """A receiver of callbacks fails (host)."""
+    """Receivers of an account's callbacks fail (account)."""
     GUARD = "guard"
     """The pumping guard holds or suspects messages (account and first digits)."""
     CREDIT = "credit"
@@ -152,7 +148,7 @@ def _connector_line(
 
 
 async def find(desk: Desk, backlog: BacklogCounts, lines: Sequence[ConnectorLine], named: int = NAMED) -> list[Worry]:
-    """Returns the worries that the actor may see. Of receivers, ranges and accounts, each names up to `named`."""
+    """Returns the worries that the actor may see. Of ranges and accounts, each names up to `named`."""
     found = [] if desk.healthy() else [STORE_FAILS]
     found += _connector_worries(desk.now, lines, is_simulated=bool(desk.simulated))
     if backlog.oldest is not None and desk.now - backlog.oldest > OLD_MS:
@@ -162,7 +158,8 @@ async def find(desk: Desk, backlog: BacklogCounts, lines: Sequence[ConnectorLine
         problem = f"{counted(backlog.ended, 'callback')} failed"
         found.append(Worry(Topic.CALLBACKS, problem, "see why, and retry", page="/callbacks", tab="failed"))
     if backlog.owed and desk.may(Scope.READ_CALLBACKS):
-        found += _receiver_worries(await failing_hosts(desk, CALLBACKS_SEEN), named)
+        failing = await desk.store.notices.failing(FAILED_OFTEN, MANY_FAILED, named + 1)
+        found += _receiver_worries(failing, named)
     found += _guard_worries(await guard.find(desk), named)
     if desk.may(Scope.READ_ACCOUNTS):
         found += _credit_worries(await desk.store.accounts.without_credit(named + 1), named)
@@ -193,23 +190,19 @@ def _connector_worries(now: int, lines: Sequence[ConnectorLine], *, is_simulated
     return found
 
 
-def _receiver_worries(hosts: Iterable[dict[str, Any]], named: int) -> list[Worry]:
-    failing = [host for host in hosts if host["attempts"] >= FAILED_OFTEN or host["pending"] >= MANY_OWED]
-
-    def worry(problem: str, advice: str = "", host: str = "") -> Worry:
-        return Worry(Topic.RECEIVER, problem, advice, host, "/callbacks", "hosts")
+def _receiver_worries(failing: Sequence[tuple[str, int]], named: int) -> list[Worry]:
+    def worry(problem: str, advice: str = "", account: str = "") -> Worry:
+        return Worry(Topic.RECEIVER, problem, advice, account, "/callbacks", "hosts")
 
     found = [
         worry(
-            f"{host['host']} fails, and {counted(host['pending'], 'callback')} or more wait for it",
+            f"Receivers of {name} fail, and {counted(pending, 'callback')} or more wait for them",
             "see why, or stop them",
-            host["host"],
+            name,
         )
-        for host in failing[:named]
+        for name, pending in failing[:named]
     ]
-    if len(failing) > named:
-        found.append(worry(f"{counted(len(failing) - named, 'more receiver')} fail"))
-    return found
+    return [*found, worry("Receivers of more accounts fail")] if len(failing) > named else found
 
 
 def _guard_worries(rows: Iterable[dict[str, Any]], named: int) -> list[Worry]:
@@ -248,7 +241,7 @@ def _credit_worries(names: Sequence[str], named: int) -> list[Worry]:
 
 
 MOST_NAMED: Final = 1_000
-"""The most receivers, ranges and accounts that a list names."""
+"""The most ranges and accounts that a list names."""
 
 
 async def find_all(desk: Desk) -> list[Worry]:

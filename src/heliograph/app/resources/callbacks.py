@@ -40,12 +40,12 @@ async def status(desk: Desk) -> dict[str, Any]:
     return {"pending": counts.owed, "failed": counts.ended, "hosts": await failing_hosts(desk)}
 
 
-async def failing_hosts(desk: Desk, most: int = HOSTS_FROM) -> list[dict[str, Any]]:
-    """Returns the receivers with failed tries among the next `most` callbacks, most pending callbacks first.
+async def failing_hosts(desk: Desk) -> list[dict[str, Any]]:
+    """Returns the receivers with failed tries among the next HOSTS_FROM callbacks, most pending callbacks first.
 
     Beside the fields of a receiver, a row has the `keys` of its callbacks.
     """
-    return _by_host(await desk.store.notices.owed(most))
+    return _by_host(await desk.store.notices.owed(HOSTS_FROM))
 
 
 async def replay(desk: Desk, account: str | None) -> dict[str, int]:

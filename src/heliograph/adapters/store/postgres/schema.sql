@@ -788,6 +788,8 @@ CREATE TABLE callback_retry (
 
 CREATE INDEX callback_retry_due ON callback_retry (due, key) WHERE node IS NULL AND due IS NOT NULL;
 CREATE INDEX callback_retry_account ON callback_retry (account, due, key) WHERE node IS NULL AND due IS NOT NULL;
+CREATE INDEX callback_retry_failed ON callback_retry (account, attempts)
+WHERE way = 1 AND attempts > 0 AND due IS NOT NULL; -- Way.WEBHOOK
 CREATE INDEX callback_retry_parked ON callback_retry (way, account, due, key)
 WHERE parked AND node IS NULL AND due IS NOT NULL;
 

@@ -53,6 +53,11 @@ class StoredNotices(Operations):
         return len(keys)
 
     @listing
+    def failing(self, often: int, many: int, limit: int) -> Steps[list[tuple[str, int]]]:
+        rows = yield Q.failing_receivers(often=often, many=many, limit=limit)
+        return [(name, pending) for name, pending in rows]
+
+    @listing
     def owed(self, limit: int, after: tuple[int, int] | None = None) -> Steps[list[CallbackView]]:
         due, key = (-1, -1) if after is None else after
         rows = yield Q.owed_notices(due=due, key=key, limit=limit)

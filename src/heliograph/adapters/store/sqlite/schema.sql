@@ -760,6 +760,8 @@ CREATE TABLE callback_retry (
 
 CREATE INDEX callback_retry_due ON callback_retry (due) WHERE node IS NULL AND due IS NOT NULL;
 CREATE INDEX callback_retry_account ON callback_retry (account, due) WHERE node IS NULL AND due IS NOT NULL;
+CREATE INDEX callback_retry_failed ON callback_retry (account, attempts)
+WHERE way = 1 AND attempts > 0 AND due IS NOT NULL; -- Way.WEBHOOK
 CREATE INDEX callback_retry_parked ON callback_retry (way, account, due)
 WHERE parked <> 0 AND node IS NULL AND due IS NOT NULL;
 

@@ -47,6 +47,29 @@ SELECT account,
     (SELECT min(due) FROM callback_retry WHERE node IS NULL AND due IS NOT NULL AND account = holder.account)
 FROM holder WHERE account IS NOT NULL LIMIT :limit;
 
+-- failing_receivers: Accounts with a webhook that failed :often times, or with :many that failed, and their number up to
+-- :many. Each account is found by a jump in the index of failed webhooks.
+WITH RECURSIVE holder (account) AS (
+    SELECT min(account) FROM callback_retry WHERE way = {Way.WEBHOOK} AND attempts > 0 AND due IS NOT NULL
+    UNION ALL
+    SELECT (
+        SELECT min(account) FROM callback_retry
+        WHERE way = {Way.WEBHOOK} AND attempts > 0 AND due IS NOT NULL AND account > holder.account
+    ) FROM holder WHERE holder.account IS NOT NULL
+),
+failing (account, attempts, pending) AS (
+    SELECT account,
+        (SELECT max(attempts) FROM callback_retry
+            WHERE way = {Way.WEBHOOK} AND attempts > 0 AND due IS NOT NULL AND account = holder.account),
+        (SELECT count(*) FROM (
+            SELECT 1 FROM callback_retry
+            WHERE way = {Way.WEBHOOK} AND attempts > 0 AND due IS NOT NULL AND account = holder.account LIMIT :many
+        ) AS counted)
+    FROM holder WHERE account IS NOT NULL
+)
+SELECT (SELECT name FROM account WHERE id = failing.account), pending
+FROM failing WHERE attempts >= :often OR pending >= :many LIMIT :limit;
+
 -- undo_ends: Deletes the ends of some notices, because they are owed again.
 DELETE FROM callback WHERE key {among(keys)};
 
