@@ -1,9 +1,8 @@
 """Proxies in front of the gateway, and the client addresses that they report."""
 
 from collections.abc import Sequence
-from ipaddress import ip_network
 
-from heliograph.domain.security.host import LONGEST_HOST, NetworkSet
+from heliograph.domain.security.host import LONGEST_HOST, NetworkSet, network_of
 
 Address = tuple[str, int]
 """Host and port; the port is 0 where it is unknown."""
@@ -15,7 +14,7 @@ class Proxies:
     """`trusted` are addresses and networks, for example `10.0.0.0/8`. Raises ValueError if an entry is neither."""
 
     def __init__(self, trusted: Sequence[str]) -> None:
-        self._trusted = NetworkSet(ip_network(each, strict=False) for each in trusted)
+        self._trusted = NetworkSet(network_of(each, strict=False) for each in trusted)
 
     def trust(self, host: str) -> bool:
         return len(host) <= LONGEST_HOST and self._trusted.has(host)

@@ -7,7 +7,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import accounts, keys
-from heliograph.app.resources.account_settings import GROUPS, SETTINGS
+from heliograph.app.resources.account_settings import GROUPS, MOST_NETWORKS, SETTINGS
 from heliograph.app.resources.accounts import ACCOUNTS, Credentials
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.sending.callback_url import CallbackUrls
@@ -129,6 +129,9 @@ async def test_refused_openings(desk: Desk) -> None:
         ("content_decoding", "never", "never"),
         ("networks", "192.0.2.0/24, 2001:db8::1", ("192.0.2.0/24", "2001:db8::1/128")),
         ("networks", "", ()),
+        ("networks", "::ffff:192.0.2.0/120, ::ffff:192.0.2.7", ("192.0.2.0/24", "192.0.2.7/32")),
+        ("networks", "::/0, ::ffff:0:0/96", ("::/0", "0.0.0.0/0")),
+        ("networks", ", ".join(["192.0.2.0/24"] * 20_000), ("192.0.2.0/24",)),
         ("senders", "ACME,447700900123", ("ACME", "447700900123")),
     ],
 )
@@ -161,6 +164,7 @@ async def test_account_fields_that_are_right(desk: Desk, field: str, text: str, 
         ("callback_format", "xml"),
         ("content_decoding", "Auto"),
         ("networks", "192.0.2.1/24"),
+        ("networks", ", ".join(f"2001:db8::{number:x}" for number in range(MOST_NETWORKS + 1))),
         ("senders", "AB"),
         ("id", "7"),
         ("password_hash", "x"),

@@ -14,6 +14,7 @@ from heliograph.domain.security.host import (
     address_of,
     is_within,
     network,
+    network_of,
 )
 
 NO_ADDRESSES = [
@@ -41,6 +42,22 @@ differences = st.just(0) | st.integers(0, 127).map(lambda bit: 1 << bit) | st.in
 )
 def test_an_address_of_ipv4_is_one_in_either_form(text: str, address: str) -> None:
     assert address_of(text) == ip_address(address)
+
+
+def test_a_network_of_ipv4_is_one_in_either_form() -> None:
+    for text, expected in (
+        ("192.0.2.0/24", "192.0.2.0/24"),
+        ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+        ("::ffff:192.0.2.7", "192.0.2.7/32"),
+        ("::ffff:0:0/96", "0.0.0.0/0"),
+        ("::ffff:0:0/95", "::fffe:0:0/95"),
+        ("2001:db8::/32", "2001:db8::/32"),
+    ):
+        found = network_of(text, strict=False)
+        assert found == ip_network(expected)
+        assert NetworkSet([found]).has("::ffff:192.0.2.7") == NetworkSet([found]).has("192.0.2.7")
+    with pytest.raises(ValueError, match="host bits"):
+        network_of("::ffff:192.0.2.7/120")
 
 
 @pytest.mark.parametrize("text", NO_ADDRESSES)

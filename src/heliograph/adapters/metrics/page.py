@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 from heliograph.adapters.metrics.exposition import OPENMETRICS, TEXT, Sample, render
 from heliograph.domain.error import FORBIDDEN, METHOD, NOT_FOUND, Fault
-from heliograph.domain.security.host import is_within
+from heliograph.domain.security.host import is_within, network_of
 from heliograph.http.asgi import Headers, Receive, Scope, Send, asked_host, is_own_name, respond
 
 PATH = "/metrics"
@@ -31,7 +31,7 @@ class MetricsPage:
         """`only_on` is the extension of ASGI that requests of the only listener with metrics have."""
         self._collect = collect
         self._only_on = only_on
-        self._networks = tuple(ip_network(network) for network in networks)
+        self._networks = tuple(network_of(network) for network in networks)
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         problem = self._problem(scope)

@@ -1,6 +1,5 @@
 """Settings of accounts: the fields that can be changed, and their rules."""
 
-import ipaddress
 import re
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,11 +16,15 @@ from heliograph.domain.limits.pumping import GuardMode
 from heliograph.domain.message.retention import MOST_DAYS
 from heliograph.domain.message.state import Kind
 from heliograph.domain.numbers import phone
+from heliograph.domain.security.host import network_of
 from heliograph.domain.text import segment
 
 MAX_LIST_INTERVAL_S: Final = 86_400.0
 MAX_BURST: Final = 1_000_000
 MAX_COUNT: Final = 10**15
+
+MOST_NETWORKS: Final = 500
+"""Networks of an account. Each new client address is compared with all of them, in about a millisecond."""
 
 _SYSTEM_ID = re.compile(r"[A-Za-z0-9._-]{1,15}").fullmatch
 _TAG = re.compile(r"0x(?:1[4-9a-f]|[23][0-9a-f])[0-9a-f]{2}", re.IGNORECASE).fullmatch
@@ -71,7 +74,7 @@ def _reply(text: str) -> str:
 
 def _network(text: str) -> str:
     try:
-        return str(ipaddress.ip_network(text))
+        return str(network_of(text))
     except ValueError:
         problem = f"{text!r} is not a network; write for example 192.0.2.0/24, 192.0.2.7 or 2001:db8::/32"
         raise ValueError(problem) from None
@@ -190,7 +193,8 @@ SETTINGS: tuple[Field, ...] = (
         "Fields of receipts by webhook; full: also the network of the destination (MCCMNC).", "full"),
     _setting("content_decoding", Choice(("auto", "always", "never")),
         "Whether the field content of a JSON request is URL-decoded.", "never"),
-    _setting("networks", Words(_network), "Networks that its clients connect from, comma separated; empty: any.",
+    _setting("networks", Words(_network, MOST_NETWORKS),
+        f"Networks that its clients connect from, comma separated, at most {MOST_NETWORKS}; empty: any.",
         "192.0.2.0/24,2001:db8::/32", scope=_LIMITS),
     _setting("retain_text_days", _DAYS,
         "Days until the texts of its messages are redacted; 0: never; `default` (null): as the gateway's setting.",

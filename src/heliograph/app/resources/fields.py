@@ -310,12 +310,18 @@ class Credits(Type):
 
 @dataclass(frozen=True, slots=True)
 class Words(Type):
-    """Several short texts, separated by commas for people: `ACME, AcmeCorp`. `reads` checks each word."""
+    """Several short texts, separated by commas for people: `ACME, AcmeCorp`. Repeated words are dropped."""
 
     reads: Callable[[str], str] = str
+    """Checks a word, and returns it as it is kept."""
+    most: int = 0
+    """Words at most; 0: any number."""
 
     def read(self, value: list[str]) -> tuple[str, ...]:
-        return tuple(self.reads(word) for each in value for word in self.parse(each))
+        words = tuple(dict.fromkeys(self.reads(word) for each in value for word in self.parse(each)))
+        if 0 < self.most < len(words):
+            raise ValueError(f"there are {len(words):,}; give up to {self.most:,}")
+        return words
 
     def show(self, value: tuple[str, ...]) -> list[str]:
         return list(value)

@@ -7,7 +7,6 @@ charged from the first refresh after it. `app.routing.tables` explains how large
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_network
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account, ApiKey, Changes, Connector, NumberOwner, Plan, Tables
@@ -37,7 +36,7 @@ from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import DEFAULT_PLAN, Tariff
 from heliograph.domain.numbers.number_rules import NumberRules, normalise_number
 from heliograph.domain.numbers.sender_rules import SenderRules
-from heliograph.domain.security.host import NetworkSet
+from heliograph.domain.security.host import NetworkSet, network_of
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 
 _NOBODY = Account(0, "", "", b"")
@@ -352,7 +351,7 @@ class Directory:
         return self._plan_of.get(account.id) != account.plan and any(each.name == account.plan for each in self._plans)
 
     def _view(self, account: Account, keys: list[ApiKey]) -> AccountView:
-        networks = [ip_network(text, strict=False) for text in account.networks]
+        networks = [network_of(text, strict=False) for text in account.networks]
         return AccountView(
             account=account,
             keys=tuple(key.digest for key in keys if key.revoked is None),

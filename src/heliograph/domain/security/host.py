@@ -13,6 +13,9 @@ LONGEST_HOST: Final = 64
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
+"""IPv4 addresses in IPv6 form."""
+
 
 def address_of(host: str) -> Address | None:
     """Returns the address that a text spells, or None. An IPv4 address in IPv6 form (RFC 4291, 2.5.5.2) is returned as
@@ -25,6 +28,15 @@ def address_of(host: str) -> Address | None:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def network_of(text: str, *, strict: bool = True) -> Network:
+    """Returns the network that a text spells. An IPv4 network in IPv6 form, such as `::ffff:192.0.2.0/120`, is returned
+    as IPv4, because `address_of` returns its addresses so. Raises ValueError; if `strict`, for host bits too."""
+    network = ip_network(text, strict=strict)
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        return IPv4Network((int(network.network_address) & 0xFFFFFFFF, network.prefixlen - _MAPPED.prefixlen))
+    return network
 
 
 def is_within(host: str, networks: tuple[Network, ...]) -> bool:
@@ -62,7 +74,7 @@ class AllowedHosts:
         names: list[str] = []
         for entry in entries:
             try:
-                networks.append(ip_network(entry))
+                networks.append(network_of(entry))
             except ValueError:
                 names.append(_plain(entry))
         self._networks = tuple(networks)
