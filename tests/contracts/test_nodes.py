@@ -113,6 +113,29 @@ async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: Sh
     assert await store.leases.lease_binds(7, OTHER, 4, 0) == []
 
 
+# --- two nodes end a message
+
+
+@pytest.mark.parametrize("failed", [False, True])
+async def test_the_later_of_two_ends_is_told_that_another_stands(
+    store: SharedStore, other: SharedStore, failed: bool
+) -> None:
+    given = await joined(store, ONE)
+    await joined(other, OTHER)
+    account = await given.account()
+    message, second = [await given.sent(account.id, wants_receipt=True) for _ in range(2)]
+    first = MessageEnd(message.account, message.key, Delivery.UNDELIV, "011", START, owed=True)
+    await other.commits.record(Facts(finals=[first]))
+    late = MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START + SECOND, owed=True)
+    alone = MessageEnd(message.account, second.key, Delivery.DELIVRD, "000", START, owed=True, failed=failed)
+    await store.commits.record(Facts(finals=[late, alone]))
+    assert [end.superseded for end in (first, late, alone)] == [False, True, False]
+    # a commit that is made again is no other end
+    again = replace(first)
+    await store.commits.record(Facts(finals=[again]))
+    assert not again.superseded
+
+
 # --- a node dies
 
 

@@ -269,6 +269,8 @@ class MemoryCommits(MemoryReading):
 
     def _end(self, rows: Rows, final: MessageEnd) -> None:
         if final.key in rows.finals:
+            stands = rows.finals[final.key]
+            final.superseded = (stands.state, stands.err, stands.at) != (final.state, final.err, final.at)
             return
         if final.failed:
             message = rows.messages.get(final.key)

@@ -237,6 +237,8 @@ class MessageEnd:
 
     `waited`, `message`, `connector`: for watchers, not stored. `waited` is the time (ms) from the operator's answer to
     the last receipt, or -1 without a receipt. It counts from the due time if this process did not see the answer.
+
+    `superseded`: set by a store that nodes share, once another end of the message stands. Its notice is not sent.
     """
 
     account: int
@@ -250,6 +252,7 @@ class MessageEnd:
     waited: int = field(default=-1, compare=False)
     message: Message | None = field(default=None, compare=False)
     connector: int = field(default=0, compare=False)
+    superseded: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)

@@ -101,6 +101,8 @@ class Notice:
     """Whether the notice has a row in `callback_retry`."""
     since: int = field(default=0, compare=False)
     """The time (ms) when the present try began."""
+    end: MessageEnd | None = field(default=None, compare=False)
+    """The fact that owes a fresh notice of a final state."""
 
 
 @dataclass(slots=True)
@@ -125,7 +127,7 @@ class TriedNotice:
 def notice_of(message: Message, final: MessageEnd) -> Notice:
     """Returns the fresh notice of a final state that is owed."""
     reached = ReachedState(message, final.state, final.err, final.at)
-    return Notice(message.account, message.key, reached, final.at, 0, b"", message.way)
+    return Notice(message.account, message.key, reached, final.at, 0, b"", message.way, end=final)
 
 
 class KnownAccounts(Protocol):

@@ -103,6 +103,24 @@ def desk() -> Desk:
     return Desk()
 
 
+@pytest.mark.parametrize("rowed", [False, True])
+def test_an_end_that_does_not_count_is_not_told(desk: Desk, rowed: bool) -> None:
+    """Another node ended the message, and owes its notice. A row that this node has overwritten is free again."""
+    message = desk.message()
+    if rowed:
+        desk.notifier.mark = message.key
+    desk.owe(message)
+    desk.begin()
+    (notice,) = desk.notifier._committing
+    assert notice.end is not None
+    notice.end.superseded = True
+    room = desk.notifier.room
+    desk.notifier.committed()
+    assert desk.notifier.in_the_air == 0
+    assert desk.notifier.room == room + 1
+    assert [retry.claimed for retry in desk.gathering.facts.callback_retries] == [False] * rowed
+
+
 def delivered(message: Message, at: int) -> Notice:
     return notice_of(message, MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", at, owed=True))
 

@@ -146,8 +146,20 @@ class Notifier:
         if not self._committing:
             return
         committed, self._committing = self._committing, []
-        for notice in self._deliver(committed):
+        standing = [notice for notice in committed if notice.end is None or not notice.end.superseded]
+        if len(standing) < len(committed):
+            self._drop_superseded(committed)
+        for notice in self._deliver(standing):
             self._leave_to_rows(notice)
+
+    def _drop_superseded(self, notices: Sequence[Notice]) -> None:
+        """Drops the notices of ends that do not count, because another node recorded a different end before. That node
+        owes the notice. If both have written its row, the row is free again, and tells the end that stands."""
+        for notice in notices:
+            if notice.end is not None and notice.end.superseded:
+                self._give_back(notice)
+                if notice.rowed:
+                    self._leave_to_rows(notice)
 
     # --- from the rows
 

@@ -27,7 +27,8 @@ class Commits(Protocol):
         judged in order: if two requests compete for the last credit, the first gets it.
 
         Facts that are already recorded (submissions, message ends, callbacks) and queue rows that are gone are skipped.
-        An end for a Cancelled message is skipped.
+        An end for a Cancelled message is skipped. A store that nodes share marks such an end as `superseded` if another
+        one stands.
 
         Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
         A store that does not answer may raise Unavailable after HOLD_S.

@@ -476,6 +476,16 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Returns the messages with another end than these.
+CREATE OR REPLACE FUNCTION superseded_ends(p_key bigint[], p_state smallint[], p_err text[], p_at bigint[])
+RETURNS bigint[] LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT f.key FROM unnest(p_key, p_state, p_err, p_at) AS e (key, state, err, at) JOIN final AS f ON f.key = e.key
+        WHERE (f.state, f.err, f.at) IS DISTINCT FROM (e.state, e.err, e.at)
+    );
+END $$;
+
 -- Cancels and refunds messages of which no part has left, because their recipients opted out or an administrator cancelled
 -- them. Ended messages stay.
 CREATE OR REPLACE FUNCTION record_withdrawals(

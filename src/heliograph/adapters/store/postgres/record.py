@@ -20,6 +20,7 @@ from heliograph.adapters.store.postgres.faults import (
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.session import set_encoders
 from heliograph.adapters.store.postgres.statement import (
+    SUPERSEDED,
     VERDICTS,
     FunctionCalls,
     accounts_of,
@@ -198,6 +199,10 @@ class Recorder:
             raise
         assert row is not None
         self._servers.writer, self._servers.commits = writer.id, writer.seq
+        if SUPERSEDED in row.keys():  # noqa: SIM118 - a record's `in` looks at its values
+            superseded = set(row[SUPERSEDED])
+            for final in facts.finals:
+                final.superseded = final.key in superseded
         return row[VERDICTS] if accepts else None
 
     async def _open(self) -> Writer:

@@ -12,6 +12,9 @@ Columns = list[list[Any]]
 VERDICTS: Final = "verdicts"
 """The column of the verdicts on requests."""
 
+SUPERSEDED: Final = "superseded"
+"""The column of the keys of messages with another end than the recorded one."""
+
 
 class FunctionCalls:
     """Gathers calls of functions into a statement, which evaluates them from left to right."""
@@ -191,7 +194,8 @@ def add_others(
     if facts.dequeued:
         calls.add("record_dequeued", [key for _, key in facts.dequeued])
     _add_columns(calls, facts, "parts", "progress")
-    if any(final.failed for final in facts.finals):
+    failed = any(final.failed for final in facts.finals)
+    if failed:
         columns = _columns(facts.finals, *_NAMES["finals"], "failed", "account", "refund")
         calls.add("record_failures", *columns)
     else:
@@ -208,6 +212,8 @@ def add_others(
     _add_new(calls, facts, "callbacks", again=again)
     if facts.marks:
         calls.add("record_marks", worker, list(facts.marks), list(facts.marks.values()))
+    if facts.finals and (again or failed):
+        calls.add("superseded_ends", *_columns(facts.finals, "key", "state", "err", "at"), name=SUPERSEDED)
 
 
 def _add_inbound(calls: FunctionCalls, facts: Facts, node: int) -> None:
