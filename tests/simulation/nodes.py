@@ -136,7 +136,6 @@ class Nodes(Simulation):
         self.database = Database(self.shards[0])
         self.database.on_release = self._released
         self.roles = NodeRoles(most_binds=self.seed % 3)  # 0: the first node has all binds
-        self.live_odds.receipt_doubled = 0.0  # both of two contradicting receipts may be told: a known weak point
         chance, most = self.chance, self.plan.skew_ms
         self.machines = [
             Machine(number, VirtualClock(ahead=chance.randint(-most, most))) for number in range(1, self.plan.nodes + 1)
@@ -321,7 +320,7 @@ class Nodes(Simulation):
             machine.has_trouble = True
         for node in nodes:
             node.process.stop()
-            if len(machines) == 1:
+            if len(machines) < len(self.machines):  # a machine in trouble starts a node meanwhile
                 node.excuse(seconds)
             for carrier in node.carriers:
                 later(self.chance.uniform(*SILENT_S), self._drop_silent, node, carrier)
