@@ -623,6 +623,23 @@ async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: D
     assert desk.finished == [(long.key, Delivery.UNDELIV)]
 
 
+async def test_answers_that_another_node_got_count_when_a_lane_takes_up_its_message(desk: Desk) -> None:
+    """Otherwise the last answer is not known as the last, and the message stays in memory for ever."""
+    desk.matcher.shared = True
+    long = desk.message("x" * 400)
+    desk.store.found = [Outstanding(long, {(1, "b"): (1,)}, {})]
+    desk.report("b")
+    await desk.lookup.look_up()  # the message is tracked here with an answer to a single part
+    desk.store.found = [Outstanding(long, {(1, "c"): (2,)}, {1: (Delivery.DELIVRD, "000")})]
+    assert await desk.matcher.load(long)
+    desk.taken(long, "a")
+    assert not desk.matcher.awaited.tracks[long.key].held
+    desk.report("a")
+    for _ in range(3):
+        desk.commit()
+    assert desk.matcher.awaited.tracks == {}
+
+
 async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
     long = desk.message("x" * 200)
     assert not await desk.matcher.load(long)

@@ -228,8 +228,8 @@ class AwaitedReceipts:
         if outstanding.tried:
             self.forget_earlier(message.key, outstanding.tried)
         track = self.tracks.get(message.key)
+        unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
         if track is None:
-            unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
             track = TrackedMessage(
                 message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time,
                 tried=outstanding.tried,
@@ -237,6 +237,8 @@ class AwaitedReceipts:
             if message.segments > 1:
                 self.tracks[message.key] = track
                 self._let_leave(track)
+        # Rows may lack answers that this node has not committed, and memory lacks other nodes' answers.
+        track.unanswered = min(track.unanswered, unanswered)
         for segment, state in outstanding.states.items():
             track.states.setdefault(segment, state)
         track.accepted = max(track.accepted, outstanding.taken)

@@ -146,11 +146,14 @@ class ReceiptMatcher:
     async def load(self, message: Message) -> bool:
         """Must be called before a lane takes up a message with answers to some of its parts.
 
+        A track in memory is enough on a single node. Where nodes share a store, it may lack answers that another node
+        got since, and the lane's last answer would not count as the last.
+
         Returns False if the message is over and nothing of it is to be sent. Raises Unavailable.
         """
         awaited = self.awaited
         track = awaited.tracks.get(message.key)
-        if track is None:
+        if track is None or self.shared:
             with awaited.reading() as shown:
                 outstanding = await self.receipts.outstanding(message.key)
             if outstanding is None or awaited.is_over(message.key, shown):
