@@ -1,5 +1,6 @@
 """The sentence that says why a message is where it is."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,6 +58,10 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             "It was not sent: it cannot be written for the operator behind",
         ),
         (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator reported it as delivered."),
+        (
+            trace(submissions=[replace(taken(), connector=2)], final=(Delivery.DELIVRD, "000", 1)),
+            "The operator reported it as delivered. It was sent over op2, in place of op1.",
+        ),
         (trace(submissions=[taken()], final=(Delivery.UNDELIV, "003", 1)), "The operator's code is 003; ask the oper"),
         (
             trace(submissions=[taken()], final=(Delivery.UNDELIV, "", 1)),

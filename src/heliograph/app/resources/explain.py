@@ -72,7 +72,8 @@ def explain(
             return _failed(trace, connectors, status_name) + _REFUNDED + _untold(trace.callback)
         case State.SENT:
             if trace.final is not None and trace.final[0] is not None:
-                return _ended(trace.final[0], trace.final[1]) + _untold(trace.callback)
+                ended = _ended(trace.final[0], trace.final[1]) + _elsewhere(trace, connectors)
+                return ended + _untold(trace.callback)
             waits = suspended and trace.queued is not None
             return _open(trace, connectors, status_name, obstacle) + (_SUSPENDED if waits else "")
         case _:
@@ -113,6 +114,14 @@ def _ended(state: Delivery, code: str) -> str:
         return f"{_SAYS[state]} The operator did not give a code (shown as {shown})."
     says = f"{_SAYS[state]} The operator's code is {code}; ask the operator for its meaning."
     return says if code.zfill(3) == shown else f"{says} The customer got {shown}, because codes have three digits."
+
+
+def _elsewhere(trace: MessageRecord, connectors: Mapping[int, str]) -> str:
+    """Returns which connector sent the message in place of its own, or "". Questions go to that operator."""
+    own = trace.message.connector
+    sent_by = {each.connector for each in trace.submissions if not each.status} - {own}
+    names = " and ".join(sorted(connectors.get(each, "a removed connector") for each in sent_by))
+    return f" It was sent over {names}, in place of {connectors.get(own, 'a removed connector')}." if names else ""
 
 
 def _untold(callback: CallbackView | None) -> str:
