@@ -322,6 +322,12 @@ class _WithCommonOptions(click.Command):
         # click puts --help last; the common options go before it.
         return [*params[:-1], *_common(), *params[-1:]] if self.add_help_option else [*params, *_common()]
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Returns the words of the usage line, with required options: `--account NAME [OPTIONS] PREFIX`."""
+        needed = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and each.required]
+        words = [f"{each.opts[0]} {each.make_metavar(ctx)}" for each in needed]
+        return words + super().collect_usage_pieces(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own: list[tuple[str, str]] = []
         others: list[tuple[str, str]] = []

@@ -147,7 +147,11 @@ def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
     """Returns the JSON values of KEY=VALUE arguments. Raises Invalid."""
     known = {each.name: each for each in operation.reads}
     given: dict[str, Any] = {}
-    for name, text in parse_pairs(changes).items():
+    for typed, text in parse_pairs(changes).items():
+        bare = typed.replace("-", "_")
+        name = bare if bare in known else typed  # `max-waiting`, as the option of `account create` is spelled
+        if name in given:
+            raise Failure(f"{name} is given twice")
         if name in known and name != operation.rest:
             given[name] = known[name].show(known[name].read(known[name].parse(text)))
         elif operation.rest:
@@ -183,7 +187,7 @@ def show(
     typed = {each.name for each in (*fields, *operation.reads) if each.is_secret and answer.get(each.name) is None}
     result = {name: value for name, value in result.items() if name not in typed}
     sentence = _with_secrets(sentence, fields, answer)
-    lines = [(each.title or each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
+    lines = [(each.name, each.text(answer[each.name])) for each in fields if each.name in answer]
     if operation.pairs:
         lines = [
             (each.name, each.text(answer[each.name])) for each in operation.reads if each.name in given.keys() & answer
@@ -330,6 +334,7 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
         metavar = single.name.upper() + ("..." if several else "")
         given: dict[str, Any] = {"required": True}
         if field.default is not REQUIRED:
+            metavar = f"[{metavar}]"
             given = {"required": False, "default": field.show(field.default)}
         return click.Argument([field.name], metavar=metavar, nargs=-1 if several else 1, **given)
     if field.is_secret:

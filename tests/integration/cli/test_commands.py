@@ -86,6 +86,12 @@ def test_an_account_from_opening_to_ledger(run: Run) -> None:
     changed = answer(run("account", "set", "acme", "rate=5", "senders=ACME", "--json"))
     assert (changed["rate"], changed["senders"]) == (5.0, ["ACME"])
     shown = run("account", "show", "acme").stdout
+    assert "\nmax_waiting " in shown, "each name is the KEY of account set"
+    assert answer(run("account", "set", "acme", "max-waiting=500", "--json"))["max_waiting"] == 500
+    assert "max_waiting is given twice" in run("account", "set", "acme", "max-waiting=1", "max_waiting=2").stderr
+    usage = "Usage: heliograph guard release --account NAME [OPTIONS] [PREFIX]\n"
+    assert run("guard", "release", "acme", "49170").stderr.startswith(usage)
+    assert "message export [OPTIONS] [TEXT]\n" in run("message", "export", "--help").stdout
     assert "20.25" in shown
     for secret in ("password", "api_key", "signing_secret"):
         assert made[secret] not in shown

@@ -17,13 +17,19 @@ message = group_of(MESSAGES)
 @click.pass_obj
 def show(invocation: Invocation, message_id: str) -> None:
     """A message with its history, and the present route of its number."""
-    from heliograph.app.resources.fields import Moment
+    from heliograph.app.resources.fields import Flag, Moment
     from heliograph.app.resources.history import Event, condense
 
     found = invocation.ask(MESSAGES, "show", {"id": message_id})
 
     def people() -> None:
-        print_fields((name, value) for name, value in found.items() if name not in ("explanation", "history", "now"))
+        apart = ("explanation", "history", "now")
+        flag = Flag()
+        print_fields(
+            (name, flag.text(value) if isinstance(value, bool) else value)
+            for name, value in found.items()
+            if name not in apart
+        )
         print_line(f"\n{found['explanation']}\n")
         moment = Moment()
         happened = [Event(moment.read(each.pop("time")), **each) for each in found["history"]]

@@ -107,6 +107,8 @@ def simulator(context: click.Context, /, listen: str, log: Path | None, preset: 
         code = run(host, port, behaviour, log=log, live=live)
     except OSError as error:
         raise Failure(
-            f"the simulator could not start: {error}", command="heliograph simulator --listen HOST:0"
+            f"the simulator could not start: {error}",
+            "Port 2775 belongs to a development run, if one runs." if port == 2775 else "",
+            f"heliograph simulator --listen 127.0.0.1:{min(port + 1, 65_535)}",
         ) from error
     context.exit(code)
