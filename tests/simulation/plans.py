@@ -118,6 +118,7 @@ _SHORT: list[tuple[ModuleType, str, int]] = [
     (lane, "SLOW_MESSAGES", 6),
     (lane, "PARTS_A_COMMIT", 3),
     (claims, "SLOW_MESSAGES", 6),
+    (claims, "DIVERTED_ROWS", 4),
     (claims, "RETURN_ROWS", 30),
     (dispatcher, "SLOW_MESSAGES", 6),
     (awaiting, "KEEP_PARTS", 6),

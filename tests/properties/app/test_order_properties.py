@@ -24,7 +24,7 @@ from tests.support.store import CREDIT, Given
 from tests.support.use_case_fakes import LONG, Messages, NotedCarrier, NotedGathering, SetClock, SetRouter, accept_of
 
 SHORT = ((lane, "FAST_MESSAGES", 4), (lane, "FAST_MESSAGES_PER_ACCOUNT", 3), (lane, "SLOW_MESSAGES", 3),
-         (claims, "SLOW_MESSAGES", 3), (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
+         (claims, "SLOW_MESSAGES", 3), (claims, "DIVERTED_ROWS", 3), (dispatcher, "SLOW_MESSAGES", 3))  # fmt: skip
 OUTCOMES = st.sampled_from(
     [Accepted("a"), Accepted("a"), Deferred(0x58, 0.1, throttled=True), Deferred(0x14, 0.2), Unknown("no answer")]
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from heliograph.app.connector_kind import FailoverPolicy, LanePolicy
+from heliograph.app.dispatch import claims
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.failover import OVERLOADED
 from heliograph.app.dispatch.lane import Lane
@@ -191,6 +192,18 @@ async def test_rows_of_a_connector_that_cannot_send_go_to_another(house: House) 
     await house.dispatcher.claims.divert(house.lane(2), house.store.queue, NODE, fills=False)
     (back,) = (await house.commit()).queueings
     assert (back.connector, back.due) == (2, house.clock.now() + 10_000)
+
+
+async def test_a_backlog_leaves_in_batches_before_other_lanes_get_rows(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "DIVERTED_ROWS", 2)
+    house.lane(1).closed = True
+    await house.commit(*(house.message() for _ in range(5)))
+    house.router.obstacles[1] = "down for more than 15 s"
+    assert await house.dispatcher.claims.divert(house.lane(1), house.store.queue, NODE, fills=True)
+    assert list(await house.store.queue.next_due()) == [2]
+    assert house.dispatcher.outcomes.failovers == {(1, "unusable"): 5}
 
 
 async def test_an_operator_that_may_have_a_message_has_tried_it() -> None:

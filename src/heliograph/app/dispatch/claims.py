@@ -36,6 +36,14 @@ CHOSEN_FOR_MS: Final = 60_000
 """Milliseconds after acceptance for which the choice of a connector holds. Messages that wait longer, and scheduled
 messages, are chosen a connector again when they are claimed: routes, costs and quality may have changed."""
 
+DIVERTED_ROWS: Final = 4_000
+"""Rows that leave a connector that cannot send in a transaction: up to 60 ms of the store, and 20 ms of the event loop.
+Each transaction waits for the event loop twice, so a busy gateway moves a backlog faster in large steps."""
+
+DIVERT_MS: Final = 250
+"""Milliseconds for which such rows may leave before other lanes get rows. If both took turns, a backlog would leave no
+faster than the other lane sends it."""
+
 RETURN_ROWS: Final = 1_000
 """Rows that may return to a better candidate at once, so that it gets no more than it can send soon."""
 
@@ -190,12 +198,16 @@ class QueueClaims:
         any. Messages without another candidate fill the lane, in their order, if it `fills`; the others are looked at
         again after PUT_BACK_MS."""
         last = leaving_from(lane, self._router.obstacle(lane.connector), self._clock.now())
-        rows = await queue.untried(lane.connector, SLOW_MESSAGES, last) if lane.policy.failover.most else []
-        moved = await self._move_rows(
-            lane, queue, rows, lambda row: self._router.another(row, {lane.connector}), UNUSABLE
-        )
-        if 2 * moved > len(rows):
-            return True  # the others need no look yet
+        until = self._clock.now() + DIVERT_MS
+        while lane.policy.failover.most:
+            rows = await queue.untried(lane.connector, DIVERTED_ROWS, last)
+            moved = await self._move_rows(
+                lane, queue, rows, lambda row: self._router.another(row, {lane.connector}), UNUSABLE
+            )
+            if 2 * moved <= len(rows):
+                break
+            if len(rows) < DIVERTED_ROWS or self._clock.now() >= until:
+                return True  # the others need no look yet
         claimed = await queue.claim(lane.connector, SLOW_MESSAGES, last, node)
         await self._take_up(lane, claimed, partial(self._diverted, lane, fills=fills))
         return bool(claimed)
