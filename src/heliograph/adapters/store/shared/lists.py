@@ -15,8 +15,9 @@ until the swap if the list has the row too.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from heapq import merge
 from typing import Any, Final
 
 import msgspec
@@ -198,6 +199,13 @@ class StoredLists(Operations):
     @lookup
     def _interrupted(self) -> Steps[list[str]]:
         return [kind for (kind,) in (yield Q.interrupted_lists(now=_now()))]
+
+
+def in_order(rows: Sequence[Any], key: Callable[[Any], Any] | None = None) -> list[Any]:
+    """Sorts the rows of a long list, in steps of some milliseconds. A single sort of 200,000 rows would hold the
+    interpreter's lock for 0.9 s, from another thread too, and no other task would run meanwhile."""
+    steps = [sorted(rows[start : start + BATCH], key=key) for start in range(0, len(rows), BATCH)]
+    return list(merge(*steps, key=key))
 
 
 async def _paused(work: Awaitable[R]) -> R:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from heliograph.adapters.store.shared.lists import ALL, KEPT_REVISIONS, MOST_NOTED, LongList, note
+from heliograph.adapters.store.shared.lists import ALL, KEPT_REVISIONS, MOST_NOTED, LongList, in_order, note
 from heliograph.adapters.store.shared.rows import (
     connector_of,
     connector_values,
@@ -364,7 +364,9 @@ class StoredCosts(Operations):
             await self._put(costs, replaced)
             return
         rows = await asyncio.to_thread(
-            lambda: sorted((of.connector, of.network, of.prefix, of.since, of.submitted, of.delivered) for of in costs)
+            lambda: in_order(
+                [(of.connector, of.network, of.prefix, of.since, of.submitted, of.delivered) for of in costs]
+            )
         )
         connectors = {*replaced, *(each.connector for each in costs)}
         keys = _cost_keys(costs) if len(costs) <= MOST_NOTED else None
@@ -439,12 +441,11 @@ class StoredMobileNetworks(Operations):
 
     async def put(self, networks: Sequence[MobileNetwork], *, replace_all: bool = False) -> None:
         replaced = ALL if replace_all else ()
-        by_prefix = {each.prefix: (each.prefix, each.mccmnc, each.name) for each in networks}
-        if await self._long_list.is_needed(len(by_prefix), replaced):
-            rows = await asyncio.to_thread(lambda: sorted(by_prefix.values()))
+        if await self._long_list.is_needed(len(networks), replaced):
+            rows = await asyncio.to_thread(lambda: in_order(_network_rows(networks)))
             await self._long_list.put([rows], replaced, None)
         else:
-            await self._put(list(by_prefix.values()), replace_all=replace_all)
+            await self._put(_network_rows(networks), replace_all=replace_all)
 
     @write
     def _put(self, rows: Sequence[Sequence[Any]], *, replace_all: bool) -> Steps[None]:
@@ -462,6 +463,11 @@ class StoredMobileNetworks(Operations):
         yield from note("network", None)
 
 
+def _network_rows(networks: Iterable[MobileNetwork]) -> list[tuple[str, str, str]]:
+    """The rows of networks, the last of those with the same prefix."""
+    return list({each.prefix: (each.prefix, each.mccmnc, each.name) for each in networks}.values())
+
+
 def put_price(price: Price) -> Query:
     return Q.put_price(
         plan=price.plan, prefix=price.prefix, since=price.since, price=price.price, inbound=price.inbound
@@ -472,12 +478,12 @@ def _key(price: Price) -> tuple[str, str, int]:
     return price.plan, price.prefix, price.since
 
 
-def _parts(prices: Iterable[Price], replaced: Collection[str]) -> list[list[Sequence[Any]]]:
+def _parts(prices: Sequence[Price], replaced: Collection[str]) -> list[list[Sequence[Any]]]:
     """Returns the rows of a long list. A statement does not see its own rows, so a price that may take a value of
     another in the list comes in a later part."""
     parts: list[list[Sequence[Any]]] = [[]]
     before, part = None, 0
-    for each in sorted(prices, key=_key):
+    for each in in_order(prices, _key):
         part = part + 1 if each.inbound is None and before == (each.plan, each.prefix) else 0
         before = each.plan, each.prefix
         if part == len(parts):
