@@ -16,8 +16,6 @@ from heliograph.domain.message.retention import Stage
 CODES = 40
 """Most command statuses counted separately per connector. An operator may invent any number of them."""
 
-"""ESME_RMSGQFUL and ESME_RTHROTTLED (SMPP v3.4, 5.1.3)."""
-
 
 class Histogram:
     """Counts values by classes with upper `bounds` (the last class: above all of them), and sums them."""
