@@ -13,69 +13,57 @@ from heliograph.app.resources.message_list import MessageLine, message_list
 from heliograph.app.resources.messages import row
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.csv_lines import csv_line
-from heliograph.domain.display import counted
 from heliograph.domain.message import ids
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers.country import country_of
 
-MOST_ROWS = 100_000
 ROWS_AT_ONCE = 1_000
-MOST_STEPS = 500
-"""The most searches for a file. It ends there, so that a rare match does not read the whole store."""
 
 TRAFFIC_COLUMNS: Final = ("direction", *COLUMNS, "keyword")
 INBOUND_COLUMNS: Final = ("id", "time", "account", "from", "to", "keyword", "connector", "text", "callback")
 
-CUT = "There may be more: this file ends after {}, and a search after some time. Narrow the times."
-
-Fetch = Callable[[int, Any], Awaitable[tuple[list[bytes], Any]]]
-"""Returns up to about so many lines after a cursor (None for the first), and the cursor of the next lines or None."""
+Fetch = Callable[[Any], Awaitable[tuple[list[bytes], Any]]]
+"""Returns about ROWS_AT_ONCE lines after a cursor (None for the first), and the cursor of the next lines or None."""
 
 
-async def traffic_file(
-    desk: Desk, text: str, search: Search, *, received: bool = True, most: int = MOST_ROWS
-) -> AsyncGenerator[bytes]:
+async def traffic_file(desk: Desk, text: str, search: Search, *, received: bool = True) -> AsyncGenerator[bytes]:
     """Yields the messages of both directions that a search finds; without `received` only messages to phones."""
     accounts, connectors = await desk.account_names(), await desk.known_connectors()
 
-    async def fetch(limit: int, cursor: int | None) -> tuple[list[bytes], int | None]:
-        page = await message_list(desk, text, replace(search, limit=limit), cursor, received=received)
+    async def fetch(cursor: int | None) -> tuple[list[bytes], int | None]:
+        page = await message_list(desk, text, replace(search, limit=ROWS_AT_ONCE), cursor, received=received)
         return [_either(line, accounts, connectors) for line in page.lines], page.more
 
-    async for piece in file_of(TRAFFIC_COLUMNS, fetch, most):
+    async for piece in file_of(TRAFFIC_COLUMNS, fetch):
         yield piece
 
 
-async def inbound_file(
-    desk: Desk, query: InboundQuery, account: str | None, start: int = 0, most: int = MOST_ROWS
-) -> AsyncGenerator[bytes]:
+async def inbound_file(desk: Desk, query: InboundQuery, account: str | None, start: int = 0) -> AsyncGenerator[bytes]:
     """Yields the messages from phones that a query finds, back to `start` (ms)."""
     accounts, connectors = await desk.account_names(), await desk.connector_names()
 
-    async def fetch(limit: int, cursor: int | None) -> tuple[list[bytes], int | None]:
-        page = replace(query, limit=limit, before=query.before if cursor is None else cursor)
+    async def fetch(cursor: int | None) -> tuple[list[bytes], int | None]:
+        page = replace(query, limit=ROWS_AT_ONCE, before=query.before if cursor is None else cursor)
         found = await find_inbound(desk, page, account)
         fitting = [each for each in found if each.message.at >= start]
-        is_last = len(found) < limit or len(fitting) < len(found)
+        is_last = len(found) < ROWS_AT_ONCE or len(fitting) < len(found)
         return [_inbound(each, accounts, connectors) for each in fitting], None if is_last else found[-1].message.key
 
-    async for piece in file_of(INBOUND_COLUMNS, fetch, most):
+    async for piece in file_of(INBOUND_COLUMNS, fetch):
         yield piece
 
 
-async def file_of(columns: tuple[str, ...], fetch: Fetch, most: int) -> AsyncGenerator[bytes]:
-    """Yields the heading, and the lines of each fetch at once. A file without all lines says so in its last line."""
+async def file_of(columns: tuple[str, ...], fetch: Fetch) -> AsyncGenerator[bytes]:
+    """Yields the heading, and the lines of each fetch at once, without a limit.
+
+    As in `messages.message_file`, a fetch is a short read of the store with a cursor, and may have no line.
+    """
     yield csv_line(*columns)
-    left, cursor = most, None
-    for _ in range(MOST_STEPS):
-        lines, cursor = await fetch(min(ROWS_AT_ONCE, left), cursor)
-        yield b"".join(lines[:left])
-        left -= len(lines)
-        if cursor is None and left >= 0:
-            return
-        if left <= 0:
-            break
-    yield csv_line(CUT.format(counted(most, "row")))
+    lines, cursor = await fetch(None)
+    yield b"".join(lines)
+    while cursor is not None:
+        lines, cursor = await fetch(cursor)
+        yield b"".join(lines)
 
 
 def _either(line: MessageLine, accounts: Mapping[int, str], connectors: Mapping[int, str]) -> bytes:

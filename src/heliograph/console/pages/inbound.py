@@ -7,7 +7,7 @@ from heliograph.app.records import InboundQuery, Scope
 from heliograph.app.resources.desk import account_id
 from heliograph.app.resources.inbound import INBOUND, look
 from heliograph.app.resources.inbound import search as find_records
-from heliograph.console.files import MOST_ROWS, inbound_file
+from heliograph.console.files import inbound_file
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -58,7 +58,6 @@ async def _found(request: PageRequest) -> dict[str, Any]:
         "unrouted": UNROUTED,
         "problem": problem,
         "accounts": await request.desk.account_names(),
-        "most": MOST_ROWS,
     }
 
 

@@ -8,7 +8,7 @@ from heliograph.app.configuration import LedgerQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources.accounts import account_of
 from heliograph.app.resources.desk import Desk
-from heliograph.console.files import MOST_ROWS, file_of
+from heliograph.console.files import ROWS_AT_ONCE, file_of
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -55,7 +55,6 @@ async def show(request: PageRequest) -> PageResponse:
         kinds=list(KINDS),
         query=request.query,
         asked={each: request.query[each] for each in ASKED if request.query.get(each)},
-        most=MOST_ROWS,
         problem=problem,
     )
 
@@ -69,14 +68,14 @@ async def download(request: PageRequest) -> PageResponse:
     return csv_file(f"statement-{name}.csv", statement_file(request.desk, account.id, replace(query, before=None)))
 
 
-async def statement_file(desk: Desk, account: int, query: LedgerQuery, most: int = MOST_ROWS) -> AsyncGenerator[bytes]:
+async def statement_file(desk: Desk, account: int, query: LedgerQuery) -> AsyncGenerator[bytes]:
     """Yields the lines of a statement, the newest entry first. `balance` is the balance after the entry, and empty if
     entries are of a single kind."""
     balance: int | None = None
 
-    async def fetch(limit: int, cursor: int | None) -> tuple[list[bytes], int | None]:
+    async def fetch(cursor: int | None) -> tuple[list[bytes], int | None]:
         nonlocal balance
-        page = await desk.store.accounts.statement(account, replace(query, limit=limit, before=cursor))
+        page = await desk.store.accounts.statement(account, replace(query, limit=ROWS_AT_ONCE, before=cursor))
         balance = page.balance if cursor is None else balance
         lines = []
         for entry in page.entries:
@@ -87,7 +86,7 @@ async def statement_file(desk: Desk, account: int, query: LedgerQuery, most: int
             balance = None if balance is None else balance - entry.amount
         return lines, page.more
 
-    async for piece in file_of(COLUMNS, fetch, most):
+    async for piece in file_of(COLUMNS, fetch):
         yield piece
 
 

@@ -11,7 +11,7 @@ from heliograph.app.resources.callbacks import replay_message
 from heliograph.app.resources.desk import account_id, connector_id
 from heliograph.app.resources.history import condense
 from heliograph.app.resources.message_list import message_list
-from heliograph.console.files import MOST_ROWS, traffic_file
+from heliograph.console.files import traffic_file
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -90,7 +90,6 @@ async def _form(request: PageRequest) -> dict[str, Any]:
         "accounts": await request.desk.account_names(),
         "connectors": await request.desk.known_connectors(),
         "statuses": list(MessageStatus),
-        "most": MOST_ROWS,
     }
 
 
