@@ -126,7 +126,7 @@ async def _part(
     rows = result[resource.plural] if operation.beside else result
     more = len(rows) > limit
     del rows[limit:]
-    answer = shown(resource, operation, result)
+    answer = await desk.in_thread(lambda: shown(resource, operation, result))
     if more:
         return {**answer, "cursor": key_cursor(tuple(rows[-1][name] for name in operation.order))}
     return {**answer, "cursor": None} if {"limit", "cursor"} & query.keys() else answer

@@ -1,11 +1,14 @@
 """The admin API: what its operations do, who may, and what is refused."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from heliograph.admin_api.app import ENCODED_AT_ONCE, encoded
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import ROOT
 from heliograph.admin_api.operations import operations
@@ -32,6 +35,40 @@ OPERATIONS = operations(KINDS)
 @pytest.fixture
 async def house() -> AdminHouse:
     return await open_house()
+
+
+@pytest.mark.parametrize("count", [0, 1, ENCODED_AT_ONCE, ENCODED_AT_ONCE + 1, 3 * ENCODED_AT_ONCE])
+async def test_a_long_list_is_encoded_in_parts_between_which_others_are_served(count: int) -> None:
+    answer: dict[str, Any] = {
+        "rows": [{"number": each, "text": '",[]{}é'} for each in range(count)],
+        "cursor": None,
+        "more": {"a": []},
+    }
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    serving = asyncio.create_task(others())
+    octets = await encoded(answer)
+    serving.cancel()
+    assert octets == msgspec.json.encode(answer)
+    assert turns >= (0 if count <= ENCODED_AT_ONCE else count // ENCODED_AT_ONCE - 1)
+    assert turns > 0 or count <= ENCODED_AT_ONCE
+
+
+async def test_rows_of_a_long_list_are_made_in_another_thread(house: AdminHouse, token: str) -> None:
+    made: list[Any] = []
+
+    async def in_thread(work: Callable[[], Any]) -> Any:
+        made.append(await asyncio.to_thread(work))
+        return made[-1]
+
+    house.admin.desk.in_thread = in_thread
+    assert (await house.ask(token, "GET", "/routes")).json in made
 
 
 @pytest.fixture
