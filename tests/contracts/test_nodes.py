@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -22,11 +23,16 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import attempted
-from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced
+from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, SingleJob
+from heliograph.app.ports.surroundings import Attempt
+from heliograph.app.resources.desk import Desk
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
+from heliograph.runtime.alerts import STEADY_ROUNDS, AlertWatch
+from tests.support.gateway import MemoryJournal
 from tests.support.sharing import LEASE, NO_DEADLINE, ONE, OTHER, SharedStore, answered, joined, within
 from tests.support.store import CREDIT, HOUR, SECOND, START, Given, Opener
+from tests.support.virtual_time import VirtualClock
 
 pytestmark = pytest.mark.parametrize("opener", ["memory-shared", "postgres"], indirect=True)
 
@@ -111,6 +117,44 @@ async def test_bind_slots_are_given_back_and_move_when_their_node_dies(store: Sh
     assert await store.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
     assert await store.leases.lease_binds(7, OTHER, 4, 4) == [0, 1, 2, 3]
     assert await store.leases.lease_binds(7, OTHER, 4, 0) == []
+
+
+class Pager:
+    """Records the alerts of a node."""
+
+    def __init__(self) -> None:
+        self.alerts: list[tuple[str, bool]] = []
+
+    async def send(self, title: str, text: str, *, is_over: bool = False) -> list[Attempt]:
+        self.alerts.append((text, is_over))
+        return [Attempt("1, json", "")]
+
+
+async def test_of_two_nodes_one_sends_an_alert_and_the_other_goes_on_when_it_dies(
+    store: SharedStore, other: SharedStore
+) -> None:
+    given = Given(store)
+    broke, _ = [await given.account(name, credit=0) for name in ("broke0", "broke1")]
+    pagers = {ONE: Pager(), OTHER: Pager()}
+    watches = {}
+    for node, of in ((ONE, store), (OTHER, other)):
+        assert await of.leases.heartbeat(node, LEASE)
+        has_job = partial(of.leases.lease_job, SingleJob.ALERTS, node)
+        watches[node] = AlertWatch(Desk(of, VirtualClock()), pagers[node], MemoryJournal(), "sms", has_job)
+    for _ in range(3 * STEADY_ROUNDS):
+        await asyncio.gather(*(watch.round() for watch in watches.values()))
+    (first,) = [node for node, pager in pagers.items() if pager.alerts]
+    second = ONE + OTHER - first
+    ((text, is_over),) = pagers[first].alerts
+    assert ("broke0 has no credit" in text, "broke1 has no credit" in text, is_over) == (True, True, False)
+    assert await store.leases.heartbeat(second, 3 * LEASE)
+    assert await store.leases.release_dead(NO_DEADLINE, within(LEASE)) == [first]
+    await store.accounts.add_credit(broke.id, 1, "", START)
+    for _ in range(3 * STEADY_ROUNDS):
+        await asyncio.gather(*(watch.round() for watch in watches.values()))
+    ((text, is_over),) = pagers[second].alerts
+    assert (text.partition(": ")[2], is_over) == ("broke0 has no credit, so that its requests are refused.", True)
+    assert len(pagers[first].alerts) == 1, "a fenced node sends no more"
 
 
 # --- two nodes end a message

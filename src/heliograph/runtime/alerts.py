@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from heliograph.app.ports import AlertSender, Journal, Unavailable
+from heliograph.app.ports import AlertSender, Fenced, Journal, Unavailable
 from heliograph.app.records import ToldWorry
 from heliograph.app.resources.attention import STORE_FAILS, Worry, find_all
 from heliograph.app.resources.desk import Desk
@@ -79,8 +79,12 @@ class AlertWatch:
     async def round(self) -> None:
         """Does a round."""
         if self._has_job is not None:
-            with suppress(Unavailable):  # the node that had the job tells that the store is away
+            try:
                 self._is_mine = await self._has_job()
+            except Fenced:
+                self._is_mine = False  # another node goes on
+            except Unavailable:
+                pass  # the node that had the job tells that the store is away
         if not self._is_mine:
             self._told = None
             self._changing.clear()
