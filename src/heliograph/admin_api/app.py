@@ -53,20 +53,20 @@ async def encoded(answer: Any) -> bytes:
         return _encode(answer)
     members = []
     for name, value in answer.items():
-        members.append(_encode(name) + b":" + (await _list(value) if _is_long(value) else _encode(value)))
+        if _is_long(value):
+            parts = []
+            for start in range(0, len(value), ENCODED_AT_ONCE):
+                parts.append(_encode(value[start : start + ENCODED_AT_ONCE])[1:-1])
+                await asyncio.sleep(0)
+            octets = b"[" + b",".join(parts) + b"]"
+        else:
+            octets = _encode(value)
+        members.append(_encode(name) + b":" + octets)
     return b"{" + b",".join(members) + b"}"
 
 
 def _is_long(value: Any) -> bool:
     return isinstance(value, list) and len(value) > ENCODED_AT_ONCE
-
-
-async def _list(rows: list[Any]) -> bytes:
-    parts = []
-    for start in range(0, len(rows), ENCODED_AT_ONCE):
-        parts.append(_encode(rows[start : start + ENCODED_AT_ONCE])[1:-1])
-        await asyncio.sleep(0)
-    return b"[" + b",".join(parts) + b"]"
 
 
 class AdminApi:
