@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from heliograph.app.resources.prices import NEW, PRICES
-from heliograph.cli.command import Failure, Invocation, examples, print_fields, print_line
+from heliograph.cli.command import Failure, Invocation, examples, print_line
 from heliograph.cli.drawn import each_row, group_of
 from heliograph.domain.display import counted
 
@@ -40,7 +40,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
       491,0.06
     """
     from heliograph.app.admin.price_table import PriceSheet
-    from heliograph.cli.lists.reading import elapsed, progress, read_file, refuse_bad
+    from heliograph.cli.lists.reading import elapsed, progress, read_file, refuse_bad, show_changes
 
     with progress("reading", None, hidden=invocation.as_json) as advance:
 
@@ -57,18 +57,7 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
     given = {"prices": rows, "replace": replace, "dry_run": dry_run}
     with elapsed(f"{'comparing' if dry_run else 'writing'} {counted(len(rows), 'price')}", hidden=invocation.as_json):
         changes = invocation.ask(PRICES, "import", given)
-    would = "would be " if dry_run else ""
-    invocation.show(
-        {"prices": len(table.prices), **changes, "dry_run": dry_run},
-        lambda: print_fields(
-            [
-                (f"{would}added", changes["added"]),
-                (f"{would}changed", changes["changed"]),
-                ("unchanged", changes["same"]),
-                (f"{would}removed", changes["removed"]),
-            ]
-        ),
-    )
+    show_changes(invocation, {"prices": len(table.prices), **changes, "dry_run": dry_run})
 
 
 @price.command(

@@ -9,7 +9,7 @@ import click
 from heliograph.app.resources import coverage
 from heliograph.app.resources.coverage import COVERAGE
 from heliograph.app.resources.routes import ROUTES
-from heliograph.cli.command import Failure, Invocation, examples, print_fields
+from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import each_row, group_of, show
 from heliograph.domain.display import counted
 
@@ -66,7 +66,7 @@ def import_routes(invocation: Invocation, file: str, connector: str, replace: bo
       ,26201,op2,10
     """
     from heliograph.app.admin import route_table
-    from heliograph.cli.lists.reading import elapsed, read_file, refuse_bad
+    from heliograph.cli.lists.reading import elapsed, read_file, refuse_bad, show_changes
 
     sheet = read_file(file, lambda lines: route_table.read(lines, connector=connector))
     refuse_bad(sheet.bad, file, sheet.ignored)
@@ -81,18 +81,7 @@ def import_routes(invocation: Invocation, file: str, connector: str, replace: bo
     except Failure as failure:
         message = _BAD_ROW.sub(lambda row: f"line {sheet.lines[int(row[1])]}: ", failure.message)
         raise Failure(message, failure.hint, failure.command) from failure
-    would = "would be " if dry_run else ""
-    invocation.show(
-        {"routes": len(sheet.rows), **changes, "dry_run": dry_run},
-        lambda: print_fields(
-            [
-                (f"{would}added", changes["added"]),
-                (f"{would}changed", changes["changed"]),
-                ("unchanged", changes["same"]),
-                (f"{would}removed", changes["removed"]),
-            ]
-        ),
-    )
+    show_changes(invocation, {"routes": len(sheet.rows), **changes, "dry_run": dry_run})
 
 
 @route.command(

@@ -1,7 +1,7 @@
-"""Reads files with lists and tables, with progress on a terminal."""
+"""Reads files with lists and tables, with progress on a terminal, and prints the changes that a list makes."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -9,7 +9,7 @@ import click
 
 from heliograph.app.admin.csv_rows import BadLine, ignored_columns
 from heliograph.app.resources.desk import Invalid
-from heliograph.cli.command import Failure, print_line
+from heliograph.cli.command import Failure, Invocation, print_fields, print_line
 from heliograph.domain.display import counted
 
 Table = TypeVar("Table")
@@ -42,6 +42,18 @@ def refuse_bad(bad: Sequence[BadLine], file: str, ignored: Sequence[str] = ()) -
         print_line(f"... and {len(bad) - SHOWN} more", err=True)
     if bad:
         raise Failure(f"{counted(len(bad), 'line')} of {file} cannot be used.", "Nothing was imported.")
+
+
+def show_changes(invocation: Invocation, result: Mapping[str, Any]) -> None:
+    """Prints the result of an import: the counts `added`, `changed`, `same` and `removed`, and `dry_run`."""
+    would = "would be " if result["dry_run"] else ""
+    lines = [
+        (f"{would}added", result["added"]),
+        (f"{would}changed", result["changed"]),
+        ("unchanged", result["same"]),
+        (f"{would}removed", result["removed"]),
+    ]
+    invocation.show(dict(result), lambda: print_fields(lines))
 
 
 @contextmanager
