@@ -9,41 +9,38 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+_FIND: Final = "SELECT {name}, {hint} FROM {rows} WHERE {name} LIKE $1 ESCAPE '!' ORDER BY {order} LIMIT 200"
+
+
+def _find(name: str, hint: str, rows: str, order: str = "name") -> str:
+    return _FIND.format(name=name, hint=hint, rows=rows, order=order)
+
+
 _STATEMENTS: Final = {
-    "account": (
-        "SELECT name, CASE WHEN suspended THEN 'suspended' ELSE '' END FROM account"
-        " WHERE name LIKE $1 ESCAPE '!' ORDER BY name LIMIT 200"
+    "account": _find("name", "CASE WHEN suspended THEN 'suspended' ELSE '' END", "account"),
+    "connector": _find("name", "state", "connector"),
+    "plan": _find("name", "''", "(SELECT name FROM plan UNION SELECT plan FROM account) AS plans"),
+    "template": _find("name", "sender", "template"),
+    "user": _find("name", "role", "admin_user"),
+    "token": _find("id", "name", "(SELECT id, name FROM admin_token WHERE revoked IS NULL) AS valid", "name, id"),
+    "route": _find(
+        "CAST(route.id AS TEXT)",
+        "route.network || route.prefix || ' by ' || connector.name",
+        "route JOIN connector ON connector.id = route.connector",
+        "route.id",
     ),
-    "connector": "SELECT name, state FROM connector WHERE name LIKE $1 ESCAPE '!' ORDER BY name LIMIT 200",
-    "plan": (
-        "SELECT name, '' FROM (SELECT name FROM plan UNION SELECT plan FROM account) AS plans"
-        " WHERE name LIKE $1 ESCAPE '!' ORDER BY name LIMIT 200"
+    "number": _find(
+        "CAST(number.id AS TEXT)",
+        "number || ' ' || keyword || ' of ' || account.name",
+        "number JOIN account ON account.id = number.account",
+        "number.id",
     ),
-    "template": "SELECT name, sender FROM template WHERE name LIKE $1 ESCAPE '!' ORDER BY name LIMIT 200",
-    "user": "SELECT name, role FROM admin_user WHERE name LIKE $1 ESCAPE '!' ORDER BY name LIMIT 200",
-    "token": (
-        "SELECT id, name FROM admin_token WHERE revoked IS NULL AND id LIKE $1 ESCAPE '!' ORDER BY name, id LIMIT 200"
+    "sender-rule": _find(
+        "CAST(id AS TEXT)", "country || ' ' || kind || ' ' || action || ' ' || value", "sender_rule", "id"
     ),
-    "route": (
-        "SELECT CAST(route.id AS TEXT), route.network || route.prefix || ' by ' || connector.name"
-        " FROM route JOIN connector ON connector.id = route.connector"
-        " WHERE CAST(route.id AS TEXT) LIKE $1 ESCAPE '!' ORDER BY route.id LIMIT 200"
-    ),
-    "number": (
-        "SELECT CAST(number.id AS TEXT), number || ' ' || keyword || ' of ' || account.name"
-        " FROM number JOIN account ON account.id = number.account"
-        " WHERE CAST(number.id AS TEXT) LIKE $1 ESCAPE '!' ORDER BY number.id LIMIT 200"
-    ),
-    "sender-rule": (
-        "SELECT CAST(id AS TEXT), country || ' ' || kind || ' ' || action || ' ' || value FROM sender_rule"
-        " WHERE CAST(id AS TEXT) LIKE $1 ESCAPE '!' ORDER BY id LIMIT 200"
-    ),
-    "sending-list": (
-        "SELECT CAST(id AS TEXT), name FROM sending_list WHERE CAST(id AS TEXT) LIKE $1 ESCAPE '!'"
-        " ORDER BY id DESC LIMIT 200"
-    ),
+    "sending-list": _find("CAST(id AS TEXT)", "name", "sending_list", "id DESC"),
 }
-"""For each kind: name and hint of the things whose name is like `$1`. The text is the same for both engines.
+"""For each kind: name and hint of the things with a name like `$1`. The text is the same for both engines.
 
 A hint says what the thing is, for example `49 by op1` for a route. zsh and fish show it.
 """
