@@ -49,7 +49,9 @@ async def pristine() -> str:
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("pending", [False, True])
 async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pending: bool, descending: bool) -> None:
-    text = await plan(pristine, STATEMENTS[f"{'pending_' * pending}page_{'down' if descending else 'up'}"].text)
+    text = await plan(
+        pristine, STATEMENTS[f"{'pending' if pending else 'listed'}_page_{'down' if descending else 'up'}"].text
+    )
     assert "message_listed" in text
     assert ("message_scheduled" in text) == pending
     assert "Seq Scan" not in text

@@ -73,6 +73,14 @@ def test_a_statement_over_rows_is_one_for_each_of_them(folders: tuple[Path, Path
     assert statements["page_all"].text.endswith("ORDER BY looked.time DESC, looked.key DESC")
 
 
+def test_a_statement_with_a_direction_is_one_for_each(folders: tuple[Path, Path]) -> None:
+    (folders[0] / "lists.sql").write_text("-- list: Some.\nSELECT a FROM b ORDER BY a {up}, c {down};\n")
+    statements = load(NUMBERED, *folders)
+    assert statements.keys() == {"routes", "cancel", "list_up", "list_down"}
+    assert statements["list_up"].text == "SELECT a FROM b ORDER BY a ASC, c DESC"
+    assert statements["list_down"].text == "SELECT a FROM b ORDER BY a DESC, c ASC"
+
+
 def test_a_name_stands_once_in_a_folder(folders: tuple[Path, Path]) -> None:
     (folders[0] / "again.sql").write_text("-- routes: Once more.\nSELECT 1;\n")
     with pytest.raises(ValueError, match="routes is there twice"):

@@ -63,7 +63,7 @@ class StoredCustomers(Operations):
         if query.pending:
             page = Q.pending_page_down if query.descending else Q.pending_page_up
         else:
-            page = Q.page_down if query.descending else Q.page_up
+            page = Q.listed_page_down if query.descending else Q.listed_page_up
         rows = yield page(
             account=account,
             start=_EARLIEST if query.start is None else query.start,

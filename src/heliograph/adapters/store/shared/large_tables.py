@@ -80,7 +80,7 @@ class StoredRoutingLists(Operations):
         prefix, network, priority, route = query.after or ("", "", 1 << 62, 0)
         place = {"prefix": prefix, "network": network, "priority": priority, "route": route}
         spans = [{**span, **place, "connector": query.connector} for span in _spans(query.near)]
-        found = yield from _listed_from(query, Q.list_routes, Q.list_routes_back, Q.count_routes, spans)
+        found = yield from _listed_from(query, Q.list_routes_up, Q.list_routes_down, Q.count_routes, spans)
         return [route_of(row) for row in found]
 
     @browse
@@ -107,7 +107,7 @@ class StoredRoutingLists(Operations):
     @browse
     def prices(self, query: PriceQuery) -> Steps[list[tuple[Price, bool]]]:
         spans = yield from _price_spans(query)
-        found = yield from _listed_from(query, Q.list_prices, Q.list_prices_back, Q.count_prices_in, spans)
+        found = yield from _listed_from(query, Q.list_prices_up, Q.list_prices_down, Q.count_prices_in, spans)
         return [(Price(*row), bool(holds)) for *row, holds in found]
 
     @browse
@@ -176,15 +176,15 @@ def _price_spans(query: PriceQuery) -> Steps[list[Span]]:
 
 def _listed_from(
     query: RouteQuery | PriceQuery,
-    rows_of: Callable[..., Query],
-    rows_back_of: Callable[..., Query],
+    rows_up: Callable[..., Query],
+    rows_down: Callable[..., Query],
     count_of: Callable[..., Query],
     spans: Sequence[Span],
 ) -> Steps[list[Row]]:
     """Returns the rows that the query wants, in their order; read backwards if it counts from the end."""
     if not query.is_from_end:
-        return (yield from _listed(rows_of, count_of, spans, query.limit, query.first))
-    found = yield from _listed(rows_back_of, count_of, spans[::-1], query.limit, query.first)
+        return (yield from _listed(rows_up, count_of, spans, query.limit, query.first))
+    found = yield from _listed(rows_down, count_of, spans[::-1], query.limit, query.first)
     return found[::-1]
 
 

@@ -11,6 +11,9 @@ A statement with `{listed.table}` is expanded for each table of `listed_tables`:
 
 A statement over `({rows})` is expanded with each statement `rows_...`: for example, `page` over `rows_by_key` becomes
 `page_by_key`, and `{order}` in it is the order of these rows.
+
+A statement with `{up}` behind the columns of its order is expanded to both directions: `list_prices` to
+`list_prices_up` and `list_prices_down`. A column with `{down}` has the opposite direction.
 """
 
 import re
@@ -107,28 +110,33 @@ def load(dialect: SqlDialect, *folders: Path) -> dict[str, Statement]:
                     raise ValueError(f"{file}: the statement {name} is there twice")
                 own[name] = text
         texts |= own
-    filled: dict[str, str] = {}
-    shapes: dict[str, str] = {}
+    statements = {}
     for name, text in texts.items():
         begins = _SHAPE.search(text)
-        shape = begins[1] if begins else ""
-        if "{rows}" in text:
-            for of, rows in texts.items():
-                if of.startswith("rows_"):
-                    # rows without a time are in the order of their keys
-                    has_time = not rows.startswith("SELECT 0 AS time")
-                    order = "looked.time DESC, looked.key DESC" if has_time else "looked.key DESC"
-                    words = {**dialect.words, "rows": fill(rows, dialect), "order": order}
-                    expanded = name + of.removeprefix("rows")
-                    filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
-        elif "{listed." in text:
-            for kind, table in LISTED_TABLES.items():
-                words = {**dialect.words, **table.words(kind, dialect.words.get("row"))}
-                expanded = f"{name}_{kind}"
-                filled[expanded], shapes[expanded] = fill(text, replace(dialect, words=words)), shape
-        elif not name.startswith("rows_"):
-            filled[name], shapes[name] = fill(text, dialect), shape
-    return {name: _statement(text, shapes[name], numbered=dialect.numbered) for name, text in filled.items()}
+        for expanded, words in _expansions(name, texts, dialect):
+            filled = fill(text, replace(dialect, words={**dialect.words, **words}))
+            statements[expanded] = _statement(filled, begins[1] if begins else "", numbered=dialect.numbered)
+    return statements
+
+
+def _expansions(name: str, texts: Mapping[str, str], dialect: SqlDialect) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields the statements that a text stands for: the name of each, and the words that it has by itself."""
+    text = texts[name]
+    if "{rows}" in text:
+        for of, rows in texts.items():
+            if of.startswith("rows_"):
+                # rows without a time are in the order of their keys
+                has_time = not rows.startswith("SELECT 0 AS time")
+                order = "looked.time DESC, looked.key DESC" if has_time else "looked.key DESC"
+                yield name + of.removeprefix("rows"), {"rows": fill(rows, dialect), "order": order}
+    elif "{listed." in text:
+        for kind, table in LISTED_TABLES.items():
+            yield f"{name}_{kind}", table.words(kind, dialect.words.get("row"))
+    elif "{up}" in text:
+        yield f"{name}_up", {"up": "ASC", "down": "DESC"}
+        yield f"{name}_down", {"up": "DESC", "down": "ASC"}
+    elif not name.startswith("rows_"):
+        yield name, {}
 
 
 def split(text: str) -> Iterator[tuple[str, str]]:

@@ -1,27 +1,15 @@
--- pending_page_up: Like page_up, with scheduled messages. Each half is read in the order of its index, and the halves
+-- pending_page: Like listed_page, with scheduled messages. Each half is read in the order of its index, and the halves
 -- are merged.
 SELECT time, key FROM (
     (
         SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
-        ORDER BY time, key
+        ORDER BY time {up}, key {up}
     ) UNION ALL (
         SELECT time, key FROM message
         WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time < :end
-        ORDER BY time, key
+        ORDER BY time {up}, key {up}
     )
-) AS page ORDER BY time, key LIMIT :limit OFFSET :index;
-
--- pending_page_down: Like page_down, with scheduled messages.
-SELECT time, key FROM (
-    (
-        SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
-        ORDER BY time DESC, key DESC
-    ) UNION ALL (
-        SELECT time, key FROM message
-        WHERE account = :account AND state = {State.SCHEDULED} AND time >= :start AND time < :end
-        ORDER BY time DESC, key DESC
-    )
-) AS page ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
+) AS page ORDER BY time {up}, key {up} LIMIT :limit OFFSET :index;
 
 -- admit_list: Notes a list query, unless the last list query was too recent.
 INSERT INTO listing (account, at) VALUES (:account, :now)

@@ -30,13 +30,9 @@ JOIN message AS m ON m.key >= r.key AND m.key <= coalesce(b.last_key, r.key)
     AND m.batch = CASE WHEN r.batch THEN r.key ELSE 0 END
 WHERE r.account = :account AND r.reference = :reference ORDER BY m.key;
 
--- page_up: Times and keys of a page, earliest first.
+-- listed_page: Times and keys of a page.
 SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
-ORDER BY time, key LIMIT :limit OFFSET :index;
-
--- page_down: Times and keys of a page, latest first.
-SELECT time, key FROM message WHERE account = :account AND state IN {LISTED} AND time >= :start AND time < :end
-ORDER BY time DESC, key DESC LIMIT :limit OFFSET :index;
+ORDER BY time {up}, key {up} LIMIT :limit OFFSET :index;
 
 -- deliveries: The final states of messages, and held messages without a state.
 SELECT key, state, err, at FROM final WHERE key {among(keys)} AND state IS NOT NULL

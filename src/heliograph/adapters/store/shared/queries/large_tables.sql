@@ -28,17 +28,12 @@ SELECT {cost} FROM cost
 WHERE connector {among(connectors)} AND network {among(networks)} AND network <> '' AND {present(cost)};
 
 -- list_routes: A part of the routes in a span of prefixes, behind a place, the highest priority of a target first.
+-- It goes up from the place, or down from the end of the span: then the place is before all.
 SELECT {route} FROM route
 WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
   AND (prefix, network) >= (:prefix, :network) AND {present(route)}
   AND ((prefix, network) > (:prefix, :network) OR priority < :priority OR (priority = :priority AND id > :route))
-ORDER BY prefix, network, priority DESC, id LIMIT :limit OFFSET :first;
-
--- list_routes_back: A part of the routes in a span of prefixes, backwards from its end.
-SELECT {route} FROM route
-WHERE prefix >= :low AND prefix < :high AND (CAST(:connector AS bigint) = 0 OR connector = CAST(:connector AS bigint))
-  AND {present(route)}
-ORDER BY prefix DESC, network DESC, priority, id DESC LIMIT :limit OFFSET :first;
+ORDER BY prefix {up}, network {up}, priority {down}, id {up} LIMIT :limit OFFSET :first;
 
 -- count_routes: How many routes are in a span of prefixes.
 SELECT count(*) FROM route
@@ -76,6 +71,7 @@ SELECT id FROM connector WHERE EXISTS (SELECT 1 FROM cost WHERE cost.connector =
 ORDER BY id;
 
 -- list_prices: A part of the prices of a plan in a span of prefixes, behind a place; and whether each holds now.
+-- It goes up from the place, or down from the end of the span: then the place is before all.
 SELECT {price}, since <= :now AND NOT is_replaced
 FROM (
     SELECT {price}, EXISTS (
@@ -84,18 +80,7 @@ FROM (
     FROM price
     WHERE plan = :plan AND prefix >= :low AND prefix < :high AND (prefix, since) > (:prefix, :since) AND {present(price)}
 ) AS found
-WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix, since LIMIT :limit OFFSET :first;
-
--- list_prices_back: A part of the prices of a plan in a span of prefixes, backwards from its end.
-SELECT {price}, since <= :now AND NOT is_replaced
-FROM (
-    SELECT {price}, EXISTS (
-        SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
-          AND later.since > price.since AND later.since <= :now AND {present(price)}) AS is_replaced
-    FROM price
-    WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)}
-) AS found
-WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix DESC, since DESC LIMIT :limit OFFSET :first;
+WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix {up}, since {up} LIMIT :limit OFFSET :first;
 
 -- count_prices_in: How many prices of a plan are in a span of prefixes. Only a price with a date replaces others.
 SELECT count(*) - CASE WHEN CAST(:past AS bigint) = 1 THEN 0 ELSE (
