@@ -2,12 +2,13 @@
 `app.ports.Senders`: sender IDs of accounts that have a registry."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
+from heliograph.adapters.store.shared.listed_tables import LISTED_TABLES, ListedTable
 from heliograph.adapters.store.shared.lists import ALL, KEPT_REVISIONS, MOST_NOTED, LongList, in_order, note
 from heliograph.adapters.store.shared.rows import (
     connector_of,
@@ -18,7 +19,7 @@ from heliograph.adapters.store.shared.rows import (
     route_of,
     template_of,
 )
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Rows, Runner, Steps, lookup, read, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Runner, Steps, lookup, read, write
 from heliograph.app.configuration import (
     Changes,
     Connector,
@@ -250,14 +251,17 @@ def _decoded(columns: Sequence[Any]) -> list[list[Any]]:
     return [msgspec.json.decode(column) if column else [] for column in columns]
 
 
-def _of_owners(rows: Rows, keys: int, limit: int) -> Page[Any]:
-    """A page of rows that belong to plans or connectors: for each of these its number or name, and the other columns.
-    The first `keys` columns are the key."""
-    found = [(owner, *_decoded(columns)) for owner, *columns in rows]
-    if sum(len(each[1]) for each in found) < limit:
-        return found, None
-    owner, *columns = found[-1]
-    return found, (owner, *(column[-1] for column in columns[: keys - 1]))
+def _owned_page(page_of: Callable[..., Query], table: ListedTable, after: Cursor, limit: int) -> Steps[Page[Any]]:
+    """The next rows of a plan or connector, in columns. The rows of the next owner are in a page of their own: SQLite
+    would have to sort a page of several."""
+    owner, *place = after
+    key = dict(zip(table.first, place, strict=True))
+    ((following, *texts),) = yield page_of(**{table.owner: owner}, **key, limit=limit)
+    columns = _decoded(texts)
+    found = [(owner, *columns)] if columns[0] else []
+    if len(columns[0]) == limit:
+        return found, (owner, *(column[-1] for column in columns[: len(key)]))
+    return found, None if following is None else (following, *table.first.values())
 
 
 def _ways(texts: Sequence[str]) -> list[tuple[RouteWay, ...]]:
@@ -343,15 +347,11 @@ class StoredTableChanges(Operations):
 
     @lookup
     def price_page(self, after: Cursor | None, limit: int) -> Steps[Page[PriceColumns]]:
-        plan, prefix, since = ("", "", -1) if after is None else after
-        rows = yield Q.price_page(plan=plan, prefix=prefix, since=since, limit=limit)
-        return _of_owners(rows, 3, limit)
+        return _owned_page(Q.price_page, LISTED_TABLES["price"], after or ("", "", -1), limit)
 
     @lookup
     def cost_page(self, after: Cursor | None, limit: int) -> Steps[Page[CostColumns]]:
-        connector, network, prefix, since = (0, "", "", -1) if after is None else after
-        rows = yield Q.cost_page(connector=connector, network=network, prefix=prefix, since=since, limit=limit)
-        return _of_owners(rows, 4, limit)
+        return _owned_page(Q.cost_page, LISTED_TABLES["cost"], after or (0, "", "", -1), limit)
 
 
 class StoredCosts(Operations):

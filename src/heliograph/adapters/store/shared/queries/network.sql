@@ -76,21 +76,25 @@ FROM (
     ORDER BY prefix, network, account, plan, sender LIMIT :limit
 ) AS page;
 
--- price_page: The next prices, in columns of each plan.
-SELECT plan, {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
+-- price_page: The next prices of a plan, in columns, and the plan behind it.
+SELECT
+    (SELECT min(plan) FROM price WHERE plan > :plan),
+    {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
 FROM (
-    SELECT plan, prefix, since, price, inbound FROM price
-    WHERE (plan, prefix, since) > (:plan, :prefix, :since) AND {present(price)}
-    ORDER BY plan, prefix, since LIMIT :limit
-) AS page GROUP BY plan ORDER BY plan;
+    SELECT prefix, since, price, inbound FROM price
+    WHERE plan = :plan AND (prefix, since) > (:prefix, :since) AND {present(price)}
+    ORDER BY prefix, since LIMIT :limit
+) AS page;
 
--- cost_page: The next costs, in columns of each connector.
-SELECT connector, {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
+-- cost_page: The next costs of a connector, in columns, and the connector behind it.
+SELECT
+    (SELECT min(connector) FROM cost WHERE connector > :connector),
+    {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
 FROM (
-    SELECT connector, network, prefix, since, submitted + delivered AS whole FROM cost
-    WHERE (connector, network, prefix, since) > (:connector, :network, :prefix, :since) AND {present(cost)}
-    ORDER BY connector, network, prefix, since LIMIT :limit
-) AS page GROUP BY connector ORDER BY connector;
+    SELECT network, prefix, since, submitted + delivered AS whole FROM cost
+    WHERE connector = :connector AND (network, prefix, since) > (:network, :prefix, :since) AND {present(cost)}
+    ORDER BY network, prefix, since LIMIT :limit
+) AS page;
 
 -- connectors: All connectors, in the order of their creation.
 SELECT {connector} FROM connector ORDER BY id;
