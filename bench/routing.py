@@ -1,10 +1,12 @@
 """Large tables of routing: loading, decisions, a change of a row, and coverage.
 
-    python -m bench.routing [--rows 1e6] [--networks 1000] [--listed 2e5]
+    python -m bench.routing [--rows 1e6] [--networks 1000] [--listed 2e5] [--postgres]
 
 The tables have so many routes, prices and costs each: two routes a prefix to two of 20 connectors, prices in two plans,
 costs of two connectors, and a plan with `min_margin`, which needs the costs. Figures are processor seconds of the event
 loop and the store's threads together, and the longest turn of the event loop. The store is SQLite.
+
+With `--postgres` it is a server on this machine, which is started for that. Its processor seconds are told beside.
 """
 
 import argparse
@@ -13,13 +15,23 @@ import gc
 import random
 import sqlite3
 import time
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import asyncpg
+from tests.support.postgres import Server
+
+from bench.loop.processes import cpu_seconds, family
+from heliograph.adapters.store.postgres import PostgresStore
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.configuration import Account, ApiKey, Connector, Cost, MobileNetwork, Plan, Price, Route, Tables
+from heliograph.app.ports import Store
 from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.routing.coverage import coverage
 from heliograph.app.sending.directory import Directory
@@ -36,43 +48,94 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096 / 1e6
 
 
+class LargeRows:
+    """The rows of the tables. Each is made when it is written."""
+
+    def __init__(self, rows: int, connectors: list[int]) -> None:
+        self._chance = random.Random(1)
+        self._connectors = connectors
+        prefixes: set[str] = set()
+        while len(prefixes) < rows // 2:
+            prefixes.add(str(self._chance.randrange(10**4, 10**8)))
+        self.prefixes = sorted(prefixes, key=lambda _: self._chance.random())
+
+    def _pairs(self) -> Iterator[tuple[str, int, int]]:
+        for index, prefix in enumerate(self.prefixes):
+            for second in (0, 1):
+                yield prefix, second, self._connectors[(index + second) % CONNECTORS]
+
+    def tables(self) -> Iterator[tuple[str, tuple[str, ...], Iterator[tuple[Any, ...]]]]:
+        """Yields the name, the columns and the rows of each table."""
+        routes = ((prefix, of, 10 - second, "", 0, "", "", 1, False) for prefix, second, of in self._pairs())
+        columns = "prefix", "connector", "priority", "network", "account", "plan", "sender", "share", "fallback"
+        yield "route", columns, routes
+        amount = self._chance.randrange
+        prices = ((("default", "gold")[n], prefix, 0, amount(50_000, 90_000)) for prefix, n, _ in self._pairs())
+        yield "price", ("plan", "prefix", "since", "price"), prices
+        costs = ((of, "", prefix, 0, amount(1_000, 49_000), 0) for prefix, _, of in self._pairs())
+        yield "cost", ("connector", "network", "prefix", "since", "submitted", "delivered"), costs
+
+
 def fill(file: Path, rows: int, connectors: list[int]) -> list[str]:
     """Writes the tables into the store's file, and returns their prefixes."""
-    chance = random.Random(1)
-    prefixes: set[str] = set()
-    while len(prefixes) < rows // 2:
-        prefixes.add(str(chance.randrange(10**4, 10**8)))
-    ordered = sorted(prefixes, key=lambda _: chance.random())
-    pairs = [(index, prefix, second) for index, prefix in enumerate(ordered) for second in (0, 1)]
-
-    def of(index: int, second: int) -> int:
-        return connectors[(index + second) % CONNECTORS]
-
+    large = LargeRows(rows, connectors)
     with sqlite3.connect(file) as db:
-        db.executemany(
-            "INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback) "
-            "VALUES (?, ?, ?, '', 0, '', '', 1, 0)",
-            ((prefix, of(index, second), 10 - second) for index, prefix, second in pairs),
-        )
-        db.executemany(
-            "INSERT INTO price (plan, prefix, since, price) VALUES (?, ?, 0, ?)",
-            ((("default", "gold")[second], prefix, chance.randrange(50_000, 90_000)) for _, prefix, second in pairs),
-        )
-        db.executemany(
-            "INSERT INTO cost (connector, network, prefix, since, submitted, delivered) VALUES (?, '', ?, 0, ?, 0)",
-            ((of(index, second), prefix, chance.randrange(1_000, 49_000)) for index, prefix, second in pairs),
-        )
+        for table, columns, values in large.tables():
+            marks = ", ".join("?" * len(columns))
+            db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)
         db.commit()
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
-    return ordered
+    return large.prefixes
+
+
+def fill_database(url: str, rows: int, connectors: list[int]) -> list[str]:
+    """Writes the tables into the store's database, and returns their prefixes."""
+    large = LargeRows(rows, connectors)
+
+    async def copy() -> None:
+        db = await asyncpg.connect(url)
+        for table, columns, values in large.tables():
+            await db.copy_records_to_table(table, records=values, columns=columns, schema_name="heliograph")
+            await db.execute(f"VACUUM ANALYZE heliograph.{table}")
+        await db.close()
+
+    asyncio.run(copy())
+    return large.prefixes
+
+
+Fill = Callable[[int, list[int]], list[str]]
+
+
+@asynccontextmanager
+async def opened_file() -> AsyncIterator[tuple[Store, Fill, None]]:
+    """Opens a store in a new file. It comes with its `fill`, and without a server."""
+    with TemporaryDirectory(prefix="heliograph-") as folder:
+        file = Path(folder) / "heliograph.db"
+        store = await SqliteStore.open(file)
+        yield store, partial(fill, file), None
+        await store.close()
+
+
+@asynccontextmanager
+async def opened_database() -> AsyncIterator[tuple[Store, Fill, Server]]:
+    """Opens a store on a new server."""
+    server = Server(shared_buffers="256MB", max_wal_size="4GB")
+    server.start()
+    try:
+        store = await PostgresStore.open(server.url())
+        yield store, partial(fill_database, server.url()), server
+        await store.close()
+    finally:
+        server.remove()
 
 
 class Turns:
     """The longest turn of the event loop, in seconds of its thread's processor time."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: Server | None) -> None:
         self.longest = 0.0
+        self._server = server
         run = asyncio.Handle._run  # noqa: SLF001 - the only place that sees each turn
 
         def timed(handle: Any) -> None:
@@ -86,15 +149,20 @@ class Turns:
         """Awaits `work`, and prints its figures."""
         await asyncio.sleep(0)
         memory, cpu, loop, wall = resident_mb(), time.process_time(), time.thread_time(), time.perf_counter()
-        self.longest = 0.0
+        self.longest, server = 0.0, self._server_seconds()
         await work
         await asyncio.sleep(0)
         cpu, loop = time.process_time() - cpu, time.thread_time() - loop
+        served = f", {self._server_seconds() - server:6.2f} s of the server's" if self._server else ""
         print(
-            f"{name:24} {cpu:6.2f} s of processor, {loop:6.2f} s of it the loop's, {time.perf_counter() - wall:6.2f} s "
-            f"in all, longest turn {self.longest * 1_000:6.1f} ms, {resident_mb() - memory:+5.0f} MB",
+            f"{name:24} {cpu:6.2f} s of processor, {loop:6.2f} s of it the loop's{served}, "
+            f"{time.perf_counter() - wall:6.2f} s in all, longest turn {self.longest * 1_000:6.1f} ms, "
+            f"{resident_mb() - memory:+5.0f} MB",
             flush=True,
         )
+
+    def _server_seconds(self) -> float:
+        return sum(map(cpu_seconds, family(self._server.pid))) if self._server else 0.0
 
 
 def decide(directory: Directory, prefixes: list[str], account: int) -> float:
@@ -128,17 +196,18 @@ async def main() -> None:
     arguments.add_argument("--rows", type=lambda text: int(float(text)), default=1_000_000)
     arguments.add_argument("--networks", type=int, default=1_000)
     arguments.add_argument("--listed", type=lambda text: int(float(text)), default=200_000, help="rows of a list")
+    arguments.add_argument("--postgres", action="store_true")
     chosen = arguments.parse_args()
     print(f"coverage of {chosen.networks} networks: {cover(chosen.networks):.2f} s of processor")
-    with TemporaryDirectory(prefix="heliograph-") as folder:
-        file = Path(folder) / "heliograph.db"
-        store = await SqliteStore.open(file)
+    async with opened_database() if chosen.postgres else opened_file() as (store, fill_store, server):
         connectors = [(await store.network.add_connector(Connector(0, f"c{each}"))).id for each in range(CONNECTORS)]
         account = Account(0, "acme", "-", bytes(32), plan="gold")
         account = await store.accounts.create(account, ApiKey("key", 0, bytes(32), 0), 0, [])
         await store.plans.put(Plan("gold", min_margin="0.0001"))
-        prefixes = fill(file, chosen.rows, connectors)
-        directory, turns = Directory(store.table_changes, store.accounts), Turns()
+        # in a process of its own, so that the tables do not take memory that the rows have left
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            prefixes = process.submit(fill_store, chosen.rows, connectors).result()
+        directory, turns = Directory(store.table_changes, store.accounts), Turns(server)
         await turns.measure("load", directory.refresh(0))
         print(f"decision, by prefix only  {decide(directory, prefixes, 0):6.2f} us")
         print(f"decision, with a margin   {decide(directory, prefixes, account.id):6.2f} us")
@@ -150,10 +219,9 @@ async def main() -> None:
         await turns.measure("all prices, first round", directory.refresh(3))
         await turns.measure("all prices, other rounds", rounds(directory))
         await put_lists(store, prefixes[: chosen.listed], connectors)
-        await store.close()
 
 
-async def put_lists(store: SqliteStore, prefixes: list[str], connectors: list[int]) -> None:
+async def put_lists(store: Store, prefixes: list[str], connectors: list[int]) -> None:
     prices = [Price("gold", prefix, 60_000) for prefix in prefixes]
     costs = [Cost(connectors[0], prefix, "", 40_000) for prefix in prefixes]
     routes = [Route(0, prefix, connectors[0]) for prefix in prefixes[:MOST_ROUTES]]
@@ -166,7 +234,7 @@ async def put_lists(store: SqliteStore, prefixes: list[str], connectors: list[in
     await put_list(store, f"{len(networks)} networks", store.mobile_networks.put(networks, replace_all=True))
 
 
-async def put_list(store: SqliteStore, name: str, work: Awaitable[object]) -> None:
+async def put_list(store: Store, name: str, work: Awaitable[object]) -> None:
     """Awaits `work`, and prints the longest time that another write waited meanwhile."""
     done, longest, started = asyncio.ensure_future(work), 0.0, time.perf_counter()
     while not done.done():
