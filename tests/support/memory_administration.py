@@ -232,6 +232,9 @@ class MemoryAccountNames(MemoryPart):
 
         return sorted(names, key=order)[:limit]
 
+    async def with_plan(self, plan: str) -> int:
+        return sum(each.plan == plan for each in self._open().accounts.values())
+
 
 class MemoryNetwork(MemoryPart):
     """`app.ports.Network`."""

@@ -269,12 +269,12 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     answer(run("route", "remove", str(route["id"]), "--json"))
     answer(run("route", "remove", "--prefix", "44", "--json"))
     assert answer(run("route", "list", "--json"))["routes"] == []
-    answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))
+    assert answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))["accounts"] == 0
     prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01", "since": None}]
     told = run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--inbound", "0.01").stdout
     assert told == (
         "Numbers with the prefix 49 cost 0.065 credits a segment in the plan gold, "
-        "messages from them 0.01 credits each.\n"
+        "messages from them 0.01 credits each. No account has the plan gold yet.\n"
     )
     assert answer(run("price", "list", "--json")) == {"prices": prices, "built_in": "1"}
     assert run("price", "list").stdout.splitlines()[-1].startswith("Built-in price of numbers")

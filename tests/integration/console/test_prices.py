@@ -82,7 +82,8 @@ async def test_a_price_is_edited_in_the_form(house: AdminHouse, ada: Browser) ->
     edit = await ada.get("/prices", unescape(match[1]))
     assert "Edit a price" in edit.text
     assert 'value="0.07"' in edit.text
-    await ada.post("/prices", form | {"price": "0.09"})
+    page = await ada.follow(await ada.post("/prices", form | {"price": "0.09"}))
+    assert "No account has the plan gold yet." in text_of(page)  # the name may be mistyped
     assert [(each["prefix"], each["price"]) for each in await gold(house)] == [("49", 90_000)]
 
 

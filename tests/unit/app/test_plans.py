@@ -10,7 +10,7 @@ from heliograph.app.resources import plans
 from heliograph.app.resources.desk import Desk, NoSuch
 from tests.support.gateway import open_gateway
 
-DEFAULTS: dict[str, Any] = {"routing": "share", "min_margin": None, "unknown_cost": "allow", "min_quality": 0.85}
+DEFAULTS: dict[str, Any] = {"routing": "share", "min_margin": None, "unknown_cost": "allow", "min_quality": 0.85, "accounts": 0}
 
 
 async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
@@ -18,7 +18,13 @@ async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
     desk = Desk(gateway.store, gateway.clock, "user:ada")
     await gateway.store.network.set_price(Price("gold", "49", 1))
     await gateway.store.network.add_route(Route(0, "49", 1, plan="silver"))
-    assert await plans.find(desk) == [{"name": name, **DEFAULTS} for name in ("default", "gold", "silver")]
+    rows = {each["name"]: each for each in await plans.find(desk)}
+    accounts = len(await gateway.store.accounts.all())
+    assert rows["default"].pop("accounts") == accounts > 0
+    assert rows == {
+        "default": {"name": "default", **{name: DEFAULTS[name] for name in DEFAULTS if name != "accounts"}},
+        **{name: {"name": name, **DEFAULTS} for name in ("gold", "silver")},
+    }
     changed = await plans.change(desk, "bronze", min_margin="10%", routing="best")
     assert changed == {"name": "bronze", **DEFAULTS, "min_margin": "10%", "routing": "best"}
     assert await plans.show(desk, "bronze") == changed

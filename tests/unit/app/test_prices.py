@@ -33,7 +33,7 @@ def row(plan: str, prefix: str, price: int, since: int = 0) -> dict[str, Any]:
 async def test_prices_are_set_replaced_and_removed(desk: Desk) -> None:
     await prices.set_price(desk, 65_000, "49")
     await prices.set_price(desk, 70_000, "49")
-    await prices.set_price(desk, 1, "", "gold")
+    assert (await prices.set_price(desk, 1, "", "gold"))["accounts"] == 0
     assert await told(desk) == [("default", "49", 70_000, 0), ("gold", "", 1, 0)]
     assert [each["plan"] for each in (await prices.find(desk, "gold"))["prices"]] == ["gold"]
     assert await prices.plans(desk) == ["default", "gold"]

@@ -74,12 +74,15 @@ class Accounts(Protocol):
 
 
 class AccountNames(Protocol):
-    """Finds accounts by parts of their names, for people who type."""
+    """Finds accounts by parts of their names, for people who type, and counts them by their plan."""
 
     async def containing(self, text: str, limit: int) -> list[str]:
         """Returns up to `limit` names that contain the text, in any case: the name itself, then names that begin with
         the text, then the others.
         """
+
+    async def with_plan(self, plan: str) -> int:
+        """Returns the number of accounts that have the price plan."""
 
 
 class Senders(Protocol):

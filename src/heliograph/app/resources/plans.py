@@ -1,5 +1,7 @@
 """Price plans: how messages of their accounts are routed, and the margin that they must earn."""
 
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -8,7 +10,7 @@ from heliograph.app.configuration import Missing, Plan
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, NoSuch, check_name
-from heliograph.app.resources.fields import KEEP, Choice, Decimal, Field, Text
+from heliograph.app.resources.fields import KEEP, Choice, Decimal, Field, Text, Whole
 from heliograph.domain.money.margin import read_min_margin
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 
@@ -20,8 +22,8 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
     """Returns all plans by name: plans with rules, prices, routes or accounts, and `default`."""
     ruled = {each.name: each for each in (await desk.store.network.tables(large=False)).plans}
     names = {DEFAULT_PLAN, *ruled, *(await desk.store.routing_lists.plan_names())}
-    names |= {account.plan for account, _ in await desk.store.accounts.all()}
-    return [_row(ruled.get(name) or Plan(name)) for name in sorted(names)]
+    accounts = Counter(account.plan for account, _ in await desk.store.accounts.all())
+    return [_row(ruled.get(name) or Plan(name), accounts[name]) for name in sorted(names | accounts.keys())]
 
 
 async def show(desk: Desk, name: str) -> dict[str, Any]:
@@ -38,7 +40,7 @@ async def change(desk: Desk, name: str, **changes: Any) -> dict[str, Any]:
     if "min_margin" in changes:
         changes["min_margin"] = changes["min_margin"] or ""
     plan = replace(was, **changes)
-    row = _row(plan)
+    row = _row(plan, await desk.store.account_names.with_plan(name))
     details = {field: _FIELDS[field].text(row[field]) for field in changes}
     await desk.audited("plan.set", name, details).plans.put(plan)
     return row
@@ -51,8 +53,20 @@ async def reset(desk: Desk, name: str) -> None:
         await desk.audited("plan.reset", name).plans.remove(name)
 
 
-def _row(plan: Plan) -> dict[str, Any]:
-    return asdict(plan) | {"min_margin": plan.min_margin or None}
+def _row(plan: Plan, accounts: int) -> dict[str, Any]:
+    return asdict(plan) | {"min_margin": plan.min_margin or None, "accounts": accounts}
+
+
+def unused(plan: str, accounts: int) -> str:
+    """Returns the sentence for people about a plan without accounts, or "". A mistyped name makes such a plan."""
+    return f" No account has the plan {plan} yet." if not accounts and plan != DEFAULT_PLAN else ""
+
+
+def _format_change(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    return f"The plan {answer['name']} is changed.{unused(answer['name'], answer['accounts'])}"
+
+
+ACCOUNTS = Field("accounts", Whole(), "Accounts that have the plan.")
 
 
 _NAME = Field(
@@ -107,7 +121,7 @@ PLANS = Resource(
     "A running gateway applies a change within five seconds.",
     nothing="There is no plan yet. Add one: heliograph plan set NAME routing=best",
     key=("name",),
-    fields=(_NAME, *_RULES),
+    fields=(_NAME, *_RULES, ACCOUNTS),
     link="/prices?in_plan={name}",
     scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
     operations=(
@@ -144,7 +158,7 @@ PLANS = Resource(
                 "plan set resellers min_margin=none",
                 "plan set bulk routing=best min_quality=0    # least cost",
             ),
-            done="The plan {name} is changed.",
+            done=_format_change,
             label="Change",
         ),
         Operation(

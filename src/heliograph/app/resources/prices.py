@@ -12,6 +12,7 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text, Whole
 from heliograph.app.resources.large_lists import Row, all_rows, page_of
+from heliograph.app.resources.plans import ACCOUNTS, unused
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
 from heliograph.domain.display import counted
@@ -98,7 +99,7 @@ async def plans(desk: Desk) -> list[str]:
 async def set_price(
     desk: Desk, price: int, prefix: str = "", plan: str = DEFAULT_PLAN, inbound: int | None = None, since: int = 0
 ) -> dict[str, Any]:
-    """Sets or replaces a price that holds from `since` (ms) on.
+    """Sets or replaces a price that holds from `since` (ms) on. Returns it with the number of the plan's accounts.
 
     Without `inbound`, the price of messages from phones stays as it is; a new price begins with 0.
     """
@@ -108,7 +109,8 @@ async def set_price(
     if since:
         details["since"] = format_since(since)
     wanted = Price(plan, prefix, price, inbound, since)
-    return row_of(await desk.audited("price.set", prefix, details).network.set_price(wanted))
+    row = row_of(await desk.audited("price.set", prefix, details).network.set_price(wanted))
+    return {**row, "accounts": await desk.store.account_names.with_plan(plan)}
 
 
 async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None) -> None:
@@ -205,7 +207,8 @@ def _format_price(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     sentence = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"
     if answer["inbound"] != "0":
         sentence += f", messages from them {counted(answer['inbound'], 'credit')} each"
-    return f"{sentence}, from {_day(answer['since'])} on." if answer["since"] else f"{sentence}."
+    sentence += f", from {_day(answer['since'])} on." if answer["since"] else "."
+    return sentence + unused(answer["plan"], answer["accounts"])
 
 
 class _Since(Text):
@@ -259,6 +262,7 @@ SINCE = Field(
 )
 _CHARGED = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix.")
 HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
+_ROW = (replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, HOLDS)
 _ONLY_PLAN = replace(PLAN, meaning="Only prices of this plan.", default=None)
 _ONLY_SINCE = replace(SINCE, meaning="Only the price with this start; empty: the price without a start.", default=KEEP)
 _NEAR = replace(ANY_PREFIX, meaning="Only prices of numbers with this prefix.", default="", must_be_typed=False)
@@ -290,7 +294,7 @@ PRICES = Resource(
         "account set acme plan=resellers",
         "price list",
     ),
-    fields=(replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, HOLDS),
+    fields=_ROW,
     scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
     operations=(
         Operation(
@@ -318,7 +322,8 @@ PRICES = Resource(
             set_price,
             "Set or replace a price",
             reads=NEW,
-            answers=Answer.ITEM,
+            answers=(*_ROW, ACCOUNTS),
+            answer_name="SetPrice",
             more="It replaces the plan's price with the same prefix and date. Shorter and longer prefixes keep their "
             "prices.",
             examples=(

@@ -10,6 +10,7 @@ from heliograph.app.ports.large_tables import PriceQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources import prices
 from heliograph.app.resources.desk import Invalid
+from heliograph.app.resources.plans import unused
 from heliograph.app.resources.prices import NEW, PRICES, format_since
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file, page_number
 from heliograph.domain.display import counted
@@ -56,9 +57,9 @@ async def set_price(request: PageRequest) -> PageResponse:
     form = request.form
     given = {each.name: form.get("price_prefix" if each.name == "prefix" else each.name, "").strip() for each in NEW}
     given = {name: text for name, text in given.items() if text or name == "price"}
-    await request.ask(PRICES, "set", given)
+    answer = await request.ask(PRICES, "set", given)
     when = "from its date on" if form.get("since") else "within five seconds"
-    return request.go(PATH, f"The price is set. It holds {when}.")
+    return request.go(PATH, f"The price is set. It holds {when}.{unused(answer['plan'], answer['accounts'])}")
 
 
 async def remove_price(request: PageRequest) -> PageResponse:

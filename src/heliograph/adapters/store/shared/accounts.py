@@ -49,6 +49,11 @@ class StoredAccountNames(Operations):
         rows = yield Q.account_names_with(text=text.lower(), limit=limit)
         return [name for (name,) in rows]
 
+    @lookup
+    def with_plan(self, plan: str) -> Steps[int]:
+        ((number,),) = yield Q.accounts_with_plan(plan=plan)
+        return int(number)
+
 
 class StoredAccounts(Operations):
     @write
