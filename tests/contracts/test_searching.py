@@ -423,7 +423,8 @@ async def test_usage_is_told_by_spans_of_time(store: Store, given: Given, accoun
 
 
 async def kinds_of(given: Given, account: Account) -> dict[str, Message]:
-    """Messages that differ by connector, sender, country and error, two of the common kind first and last."""
+    """Messages that differ by connector, sender, country and error, two of the common kind first and last. Connector 3
+    sent "country" in place of connector 1."""
     found = {
         "first": await given.sent(account.id, destination=NEAR, sender="Helio", connector=1),
         "connector": await given.sent(account.id, destination=NEAR, sender="Helio", connector=2),
@@ -435,13 +436,16 @@ async def kinds_of(given: Given, account: Account) -> dict[str, Message]:
     failed = MessageEnd(account.id, found["sender"].key, Delivery.UNDELIV, "11", given.now, owed=False)
     bare = MessageEnd(account.id, found["last"].key, Delivery.EXPIRED, "", given.now, owed=False)
     delivered = MessageEnd(account.id, found["first"].key, Delivery.DELIVRD, "011", given.now, owed=False)
-    await given.store.commits.record(Facts(finals=[failed, bare, delivered]))
+    instead = Submission(account.id, found["country"].key, 0, 3, "id", 0, given.now)
+    await given.store.commits.record(Facts(submissions=[instead], finals=[failed, bare, delivered]))
     return found
 
 
 WANTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"connector": 2}, ["connector"]),
-    ({"connector": 3}, []),
+    ({"connector": 3}, ["country"]),
+    ({"connector": 1, "country": "BS"}, ["country"]),
+    ({"connector": 4}, []),
     ({"sender": "rARE"}, ["sender"]),
     ({"sender": "Rar"}, []),
     ({"country": "bs"}, ["country"]),
@@ -472,6 +476,8 @@ async def test_messages_are_found_by_connector_sender_country_and_error(
     for owner, (wanted, names) in product((None, account.id), WANTED):
         found = await every_page(store, account=owner, **wanted)
         assert found == [messages[name].key for name in names], wanted
+    hits = (await store.messages.search(Search(connector=3))).hits
+    assert [(hit.message.connector, hit.sent_by, hit.connector) for hit in hits] == [(1, 3, 3)]
 
 
 async def test_messages_are_found_by_their_network(store: Store, given: Given, account: Account) -> None:

@@ -169,7 +169,9 @@ class MemoryReading(MemoryPart):
         state, err = (None, "") if end is None else (end.state, end.err)
         row = rows.queue.get(message.key)
         held = None if row is None else row.held
-        return Hit(replace(message), state, err, taken >= message.segments, held)
+        sent = self._sent(rows, message.key)
+        sent_by = sent[min(sent)].connector if sent else None
+        return Hit(replace(message), state, err, taken >= message.segments, held, sent_by)
 
     def _hits(self, rows: Rows, keys: Iterable[int], limit: int) -> list[Hit]:
         return [self._hit(rows, rows.messages[key]) for key in list(keys)[:limit]]

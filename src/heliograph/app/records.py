@@ -251,7 +251,7 @@ class Search:
     """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
 
     connector: int | None = None
-    """Id of the connector that the message went to, or is to go to."""
+    """Id of the connector that the message was accepted for, or that sent it in place of that."""
     error: str = ""
     """State and code of a final state other than delivered, or either of them: `UNDELIV`, `011`, `UNDELIV 011`."""
     sender: str = ""
@@ -291,6 +291,13 @@ class Hit:
     """Whether operators took all of its parts."""
     held: str | None = None
     """The reason for which it is held, as `gate.holder_of` reads it; None if it is not held."""
+    sent_by: int | None = None
+    """Id of the connector that it was last written to, or None before an answer. Failover may have changed it."""
+
+    @property
+    def connector(self) -> int:
+        """Id of the connector that sent it, or else of the connector that it was accepted for."""
+        return self.message.connector if self.sent_by is None else self.sent_by
 
     @property
     def err(self) -> str:
@@ -402,7 +409,9 @@ class MessageRecord:
     def hit(self) -> Hit:
         """Returns the message with its final state, without its history."""
         delivery, code, _ = self.final or (None, "", 0)
-        return Hit(self.message, delivery, code, self.submitted, self.held)
+        first = min(self.submissions, key=lambda each: each.segment, default=None)
+        sent_by = None if first is None else first.connector
+        return Hit(self.message, delivery, code, self.submitted, self.held, sent_by)
 
 
 @dataclass(slots=True)

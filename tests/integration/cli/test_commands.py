@@ -269,7 +269,9 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     answer(run("route", "remove", str(route["id"]), "--json"))
     answer(run("route", "remove", "--prefix", "44", "--json"))
     assert answer(run("route", "list", "--json"))["routes"] == []
-    assert answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))["accounts"] == 0
+    assert (
+        answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))["accounts"] == 0
+    )
     prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01", "since": None}]
     told = run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--inbound", "0.01").stdout
     assert told == (

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,12 @@ def hit(**changes: Any) -> Hit:
 )
 def test_all_that_is_asked_must_fit(search: Search, found: bool) -> None:
     assert fits(search, hit(connector=3, sender="Helio", destination="491701234567")) is found
+
+
+def test_a_connector_that_sent_a_message_in_place_of_its_own_counts_too() -> None:
+    moved = replace(hit(connector=3), sent_by=5)
+    assert [fits(Search(connector=each), moved) for each in (3, 4, 5)] == [True, False, True]
+    assert (moved.connector, hit(connector=3).connector) == (5, 3)
 
 
 def test_a_message_without_a_final_state_has_no_error() -> None:

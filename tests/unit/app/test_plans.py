@@ -10,7 +10,13 @@ from heliograph.app.resources import plans
 from heliograph.app.resources.desk import Desk, NoSuch
 from tests.support.gateway import open_gateway
 
-DEFAULTS: dict[str, Any] = {"routing": "share", "min_margin": None, "unknown_cost": "allow", "min_quality": 0.85, "accounts": 0}
+DEFAULTS: dict[str, Any] = {
+    "routing": "share",
+    "min_margin": None,
+    "unknown_cost": "allow",
+    "min_quality": 0.85,
+    "accounts": 0,
+}
 
 
 async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:

@@ -95,7 +95,7 @@ def fits(search: Search, hit: Hit) -> bool:
     message = hit.message
     if search.status is MessageStatus.HELD and hit.held is None:
         return False
-    if search.connector not in (None, message.connector):
+    if search.connector not in (None, message.connector, hit.sent_by):
         return False
     if search.sender and message.sender.lower() != search.sender.lower():
         return False
@@ -277,7 +277,7 @@ def row(hit: Hit, accounts: Mapping[int, str], connectors: Mapping[int, str]) ->
         "operator_code": hit.operator_code,
         "segments": found.segments,
         "price": found.price,
-        "connector": connectors.get(found.connector, str(found.connector)),
+        "connector": connectors.get(hit.connector, str(hit.connector)),
         "reference": found.reference,
         "network": found.network,
     }
@@ -325,7 +325,12 @@ _FIELDS = (
     Field("operator_code", Text(), "The operator's own code, if any.", example="0x22"),
     Field("segments", Whole(), "Segments of its text."),
     Field("price", Credits(), "Credits charged for it."),
-    Field("connector", Text(), "The connector of the message.", example="op1"),
+    Field(
+        "connector",
+        Text(),
+        "The connector that sent it; before that, the connector that it was accepted for.",
+        example="op1",
+    ),
     Field("reference", Text(), "The reference of its request.", nullable=True, example="order-17"),
     Field("network", Text(), "MCCMNC of the destination's network; empty if it was not known.", example="26201"),
 )
@@ -348,7 +353,9 @@ _FILTERS = (
     Field("text", Text(), "An id, a reference, or a number or its first digits.", ""),
     Field("account", Reference("account"), "Only messages of this account.", None),
     Field("status", Choice(MessageStatus), "Only messages with this status.", None),
-    Field("connector", Reference("connector"), "Only messages of this connector.", None),
+    Field(
+        "connector", Reference("connector"), "Only messages that were accepted for this connector or sent by it.", None
+    ),
     Field("error", Text(), "Only undelivered messages with this state, code, or both: `UNDELIV 011`.", ""),
     Field("sender", Text(), "Only messages with this sender ID, ignoring case.", "", example="ACME"),
     Field("country", Text(), "Only messages to this country, for example DE.", ""),

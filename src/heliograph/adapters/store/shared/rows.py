@@ -38,7 +38,10 @@ TAKEN = "(SELECT count(*) FROM sent AS s WHERE s.key = m.key AND s.status = 0)"
 HELD = "(SELECT q.held FROM queue AS q WHERE q.key = m.key)"
 """The reason for which a message is held, or NULL."""
 
-HIT_COLUMNS = f"{MESSAGE_COLUMNS}, f.state, f.err, {TAKEN}, {HELD}"
+SENT_BY = "(SELECT s.connector FROM sent AS s WHERE s.key = m.key ORDER BY s.segment LIMIT 1)"
+"""The connector that a message was last written to, or NULL before an answer."""
+
+HIT_COLUMNS = f"{MESSAGE_COLUMNS}, f.state, f.err, {TAKEN}, {HELD}, {SENT_BY}"
 
 HOUR_MS = 3_600_000
 
@@ -76,6 +79,7 @@ COLUMNS = {
     "hit": HIT_COLUMNS,
     "taken": TAKEN,
     "held": HELD,
+    "sent_by": SENT_BY,
     "account": ", ".join(f'"{name}"' for name in _ACCOUNT),
     "account_columns": ", ".join(f'"{name}"' for name in _ACCOUNT[1:]),
     "account_values": ", ".join(f":{name}" for name in _ACCOUNT[1:]),

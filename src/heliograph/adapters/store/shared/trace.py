@@ -56,7 +56,9 @@ def callback_of(view: CallbackView) -> Steps[CallbackView | None]:
 
 
 def hit_of(row: Row) -> Hit:
-    """Reads HIT_COLUMNS: the message, state and err of its final, the number of parts that operators took, its hold."""
-    state, err, taken, held = row[MESSAGE_WIDTH:]
+    """Reads HIT_COLUMNS: the message, state and err of its final, the number of parts that operators took, its hold,
+    the connector that it was written to."""
+    state, err, taken, held, sent_by = row[MESSAGE_WIDTH:]
     message = message_of(row)
-    return Hit(message, None if state is None else Delivery(state), err or "", taken >= message.segments, held)
+    delivery = None if state is None else Delivery(state)
+    return Hit(message, delivery, err or "", taken >= message.segments, held, sent_by)

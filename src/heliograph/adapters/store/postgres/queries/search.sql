@@ -25,7 +25,7 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
        WHEN 4 THEN f.state IS NULL AND {taken} < m.segments AND {held} IS NULL
        ELSE {held} IS NULL END)
-  AND (:connector::bigint IS NULL OR m.connector = :connector)
+  AND (:connector::bigint IS NULL OR m.connector = :connector OR {sent_by} = :connector)
   AND (:sender::text = '' OR lower(m.sender) = :sender)
   AND (:network::text = '' OR m.network = :network)
   AND (:heads::text[] IS NULL OR substr(m.destination, 1, {HEAD}) = ANY (:heads))

@@ -13,10 +13,14 @@ SELECT :block, destination, key FROM message WHERE key >= :first AND key <= :las
 ORDER BY destination {bytewise}, key;
 
 -- fill_content: Notes the accounts, connectors and senders of a block, each with its number of messages, the first and
--- the last.
+-- the last. A message that another connector sent counts for both.
 INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
-SELECT :block, account, connector, lower(sender), min(key), max(key), count(*) FROM message
-WHERE key >= :first AND key <= :last GROUP BY account, connector, lower(sender);
+SELECT :block, account, connector, sender, min(key), max(key), count(*) FROM (
+    SELECT account, connector, lower(sender) AS sender, key FROM message WHERE key >= :first AND key <= :last
+    UNION ALL
+    SELECT m.account, s.connector, lower(m.sender), m.key FROM sent AS s CROSS JOIN message AS m
+    WHERE s.key >= :first AND s.key <= :last AND s.segment = 0 AND m.key = s.key AND m.connector <> s.connector
+) AS found GROUP BY account, connector, sender;
 
 -- backlog: Scheduled messages, rows of the queue, owed and failed callbacks, orphans, awaited parts.
 SELECT

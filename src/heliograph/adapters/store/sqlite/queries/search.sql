@@ -25,7 +25,7 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
        WHEN 4 THEN f.state IS NULL AND {taken} < m.segments AND {held} IS NULL
        ELSE {held} IS NULL END)
-  AND (:connector IS NULL OR m.connector = :connector)
+  AND (:connector IS NULL OR m.connector = :connector OR {sent_by} = :connector)
   AND (:sender = '' OR lower(m.sender) = :sender)
   AND (:network = '' OR m.network = :network)
   AND (:heads IS NULL OR substr(m.destination, 1, {HEAD}) IN (SELECT value FROM json_each(:heads)))
