@@ -36,7 +36,11 @@ def test_commands_know_the_operator_and_the_receivers_of_a_development_run(run: 
     assert run("account", "create", "acme", "--credit", "1").exit_code == 0
     local = ("account", "set", "acme", f"callback_url=http://127.0.0.1:{free_port()}/")
     assert "it must not lead to 127.0.0.1" in run(*local).stderr
+    assert json.loads(run("connector", "list", "--json").stdout)["simulated"] is None
     Invocation().at_desk(open_demo_account)
+    assert run("connector", "list").stdout.splitlines()[1:] == [
+        "The simulated operator of the development run takes all numbers without a route: simulator"
+    ]
     assert json.loads(run("attention", "--json").stdout)["attention"] == []
     assert run(*local).exit_code == 0
     findings = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["checks"]}

@@ -55,10 +55,11 @@ async def connector_of(desk: Desk, name: str) -> Connector:
     raise NoSuch("connector", name)
 
 
-async def find(desk: Desk) -> list[dict[str, Any]]:
-    """Returns all connectors by name, without their secrets."""
+async def find(desk: Desk) -> dict[str, Any]:
+    """Returns all connectors by name, without their secrets; and the simulated operator of a development run."""
     reports = await desk.store.network.link_states()
-    return [_row(desk, each, reports) for each in await all_connectors(desk)]
+    rows = [_row(desk, each, reports) for each in await all_connectors(desk)]
+    return {"connectors": rows, "simulated": next(iter(desk.simulated.values()), None)}
 
 
 async def show(desk: Desk, name: str) -> dict[str, Any]:
@@ -404,14 +405,23 @@ def _described(kinds: tuple[ConnectorKind, ...]) -> Resource:
         plural="connectors",
         summary="Accounts at operators: address, credentials, limits",
         more="",
-        nothing="There is no connector yet. Add one: heliograph connector add NAME --host H --port P --system-id S\n"
-        "For the simulated operator of a development run, see heliograph top or the console.",
+        nothing="There is no connector yet. Add one: heliograph connector add NAME --host H --port P --system-id S",
         key=("name",),
         fields=fields,
         columns=("name", "kind", *(each.name for each in plain), "bind_state"),
         scopes=Scopes(Scope.READ_CONNECTORS, Scope.WRITE_CONNECTORS),
         operations=_operations(fields, choice, settings, options),
     )
+
+
+_SIMULATED = Field(
+    "simulated",
+    Text(),
+    "The simulated operator of a development run, which takes numbers without a route; null: there is none.",
+    nullable=True,
+    title="The simulated operator of the development run takes all numbers without a route",
+    example="simulator",
+)
 
 
 def _operations(
@@ -443,7 +453,7 @@ def _operations(
             status=201,
             conflicts=True,
         ),
-        Operation("list", "GET /connectors", find, "All connectors", answers=Answer.EACH),
+        Operation("list", "GET /connectors", find, "All connectors", answers=Answer.EACH, beside=(_SIMULATED,)),
         Operation(
             "show",
             "GET /connectors/{name}",
