@@ -47,7 +47,7 @@ OF_THE_ENGINE = {
 
 OF_CALLBACKS = {
     "heliograph.app.webhook_job", "heliograph.domain.limits", "heliograph.domain.limits.defaults",
-    "heliograph.domain.security", "heliograph.domain.security.signature",
+    "heliograph.domain.security", "heliograph.domain.security.host", "heliograph.domain.security.signature",
 }  # fmt: skip
 """What it knows of the rings, beside its adapter."""
 

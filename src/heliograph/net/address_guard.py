@@ -6,8 +6,10 @@ tables of the standard library differ between versions of Python.
 
 import unicodedata
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
+
+from heliograph.domain.security.host import network_of
 
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -105,7 +107,7 @@ class AddressGuard:
     """
 
     def __init__(self, allowed: Sequence[Network | str] = (), ports: Sequence[str] = USUAL_PORTS) -> None:
-        self._allowed = tuple(ip_network(network) for network in allowed)
+        self._allowed = tuple(network_of(str(network)) for network in allowed)
         self._ports = PortSet(ports)
 
     def forbidden_port(self, port: int) -> str | None:

@@ -129,6 +129,12 @@ def test_fine(text: str) -> None:
     assert AddressGuard().refusal(ip_address(text)) is None
 
 
+def test_a_network_may_be_allowed_in_ipv6_form() -> None:
+    guard = AddressGuard(["::ffff:10.1.0.0/112"])
+    found = [guard.refusal(ip_address(text)) for text in ("10.1.2.3", "::ffff:10.1.2.3", "10.2.0.0")]
+    assert found == [None, None, "private"]
+
+
 @given(st.ip_addresses(v=4))
 def test_no_address_that_the_registry_calls_local_is_let_through(address: IPv4Address | IPv6Address) -> None:
     if AddressGuard().refusal(address) is None:
