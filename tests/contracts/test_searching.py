@@ -330,6 +330,9 @@ async def test_owed_callbacks_are_listed_by_when_they_are_due(store: Store, give
     assert [each.key for each in await store.notices.owed(2, (last.due, last.key))] == [first.key]
     await store.notices.claim(1, START + 8, NODE)
     assert [each.key for each in await store.notices.owed(9)] == [second.key, first.key]
+    assert [each.key for each in await store.notices.owed(9, account=account.id)] == [second.key, first.key]
+    assert [each.key for each in await store.notices.owed(1, account=account.id)] == [second.key]
+    assert await store.notices.owed(9, account=(await given.account("other")).id) == []
 
 
 async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, given: Given, account: Account) -> None:

@@ -627,7 +627,9 @@ class MemoryNotices(MemoryReading):
             del rows.callbacks[each]
         return len(ended)
 
-    async def owed(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
+    async def owed(
+        self, limit: int, after: tuple[int, int] | None = None, account: int | None = None
+    ) -> list[CallbackView]:
         rows = self._open()
         places = sorted(
             (row.due, key)
@@ -636,7 +638,7 @@ class MemoryNotices(MemoryReading):
         )  # fmt: skip
         beyond = [key for due, key in places if after is None or (due, key) > after]
         views = [self._callback(rows, self._subject(rows, key), key) for key in beyond]
-        return [view for view in views if view is not None][:limit]
+        return [view for view in views if view is not None and account in (None, view.account)][:limit]
 
     async def ended(self, limit: int, before: int | None = None) -> list[CallbackView]:
         rows = self._open()

@@ -610,6 +610,8 @@ async def test_callbacks_are_listed_dropped_and_replayed(house: AdminHouse, toke
     assert [(each["message"], each["problem"]) for each in listed["callbacks"]] == [(message, "HTTP 500")]
     hosts = (await house.ask(token, "GET", "/callbacks/hosts")).json["hosts"]
     assert [(host["host"], host["pending"]) for host in hosts] == [("customer.example", 1)]
+    for account, found in (("acme", hosts), ("other", [])):
+        assert (await house.ask(token, "GET", "/callbacks/hosts", query=f"account={account}")).json["hosts"] == found
     overview = (await house.ask(token, "GET", "/overview")).json
     assert overview["callbacks_pending"] == 1
     assert overview["links"] == {"operator": "It is bound."}

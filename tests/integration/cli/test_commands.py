@@ -562,7 +562,7 @@ def test_receivers_that_fail_are_named(run: Run, monkeypatch: pytest.MonkeyPatch
     run("account", "create", "acme", "--credit", "1")
     assert answer(run("callbacks", "status", "--json")) == {"pending": 0, "failed": 0, "receivers": []}
 
-    async def failing(_: Desk) -> list[dict[str, Any]]:
+    async def failing(_: Desk, account: str | None) -> list[dict[str, Any]]:
         host = {"host": "hooks.example.net", "pending": 7, "attempts": 4, "problem": "connection refused"}
         return [{**host, "due": 1_800_000_000_000}]
 

@@ -306,7 +306,7 @@ async def test_receivers_that_fail_and_accounts_without_credit_are_named(house: 
     assert "Receivers of acme fail, and 1 callback or more wait for them: see why, or stop them." in text
     assert "acme has no credit, so that its requests are refused: top it up." in text
     assert "/accounts/acme" in page.text
-    assert "tab=hosts" in page.text
+    assert "/callbacks?account=acme" in page.text
 
 
 async def test_messages_are_found(house: AdminHouse, ada: Browser) -> None:
@@ -375,7 +375,11 @@ async def test_callbacks_are_given_up_and_replayed(house: AdminHouse, ada: Brows
     message = await owed(house)
     assert "customer.example" in (await ada.get("/callbacks")).text
     assert message[:12] in (await ada.get("/callbacks", "tab=pending")).text
-    page = await ada.follow(await ada.post("/callbacks/drop", {"host": "customer.example"}))
+    assert "Receivers of acme" in text_of(page := await ada.get("/callbacks", "account=acme"))
+    assert "customer.example" in page.text
+    assert "customer.example" not in (await ada.get("/callbacks", "account=other")).text
+    assert (await ada.post("/callbacks/drop", {"host": "customer.example", "account": "other"})).status == 404
+    page = await ada.follow(await ada.post("/callbacks/drop", {"host": "customer.example", "account": "acme"}))
     assert "1 callback to customer.example failed" in page.text
     assert (await ada.post("/callbacks/drop", {"host": "customer.example"})).status == 404
     assert message[:12] in (await ada.get("/callbacks", "tab=failed")).text

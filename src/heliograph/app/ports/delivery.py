@@ -172,8 +172,11 @@ class Notices(Protocol):
         """Returns the names of accounts with a pending webhook that failed `often` times, or with `many` that failed.
         Each has the number of its failed ones, up to `many`. At most `limit` accounts, the oldest first."""
 
-    async def owed(self, limit: int, after: tuple[int, int] | None = None) -> list[CallbackView]:
-        """Returns pending notices that no node has claimed, by `due` and key, after `after`."""
+    async def owed(
+        self, limit: int, after: tuple[int, int] | None = None, account: int | None = None
+    ) -> list[CallbackView]:
+        """Returns pending notices that no node has claimed, by `due` and key, after `after`. With `account` only its
+        notices."""
 
     async def ended(self, limit: int, before: int | None = None) -> list[CallbackView]:
         """Returns failed notices with keys below `before`, newest message first."""

@@ -65,9 +65,7 @@ class Worry:
     subject: str = ""
     """The thing in trouble, for example `op1`; empty if the topic has a single worry."""
     page: str = ""
-    """Path of the console's page about it, for example `/connectors/op1`."""
-    tab: str = ""
-    """Tab of that page."""
+    """Path of the console's page about it, for example `/connectors/op1` or `/callbacks?tab=failed`."""
 
     @property
     def sentence(self) -> str:
@@ -156,7 +154,7 @@ async def find(desk: Desk, backlog: BacklogCounts, lines: Sequence[ConnectorLine
         found.append(Worry(Topic.QUEUE, problem, page="/connectors"))
     if backlog.ended:
         problem = f"{counted(backlog.ended, 'callback')} failed"
-        found.append(Worry(Topic.CALLBACKS, problem, "see why, and retry", page="/callbacks", tab="failed"))
+        found.append(Worry(Topic.CALLBACKS, problem, "see why, and retry", page="/callbacks?tab=failed"))
     if backlog.owed and desk.may(Scope.READ_CALLBACKS):
         failing = await desk.store.notices.failing(FAILED_OFTEN, MANY_FAILED, named + 1)
         found += _receiver_worries(failing, named)
@@ -192,7 +190,8 @@ def _connector_worries(now: int, lines: Sequence[ConnectorLine], *, is_simulated
 
 def _receiver_worries(failing: Sequence[tuple[str, int]], named: int) -> list[Worry]:
     def worry(problem: str, advice: str = "", account: str = "") -> Worry:
-        return Worry(Topic.RECEIVER, problem, advice, account, "/callbacks", "hosts")
+        page = f"/callbacks?account={account}" if account else "/callbacks"
+        return Worry(Topic.RECEIVER, problem, advice, account, page)
 
     found = [
         worry(

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from heliograph.app.ports import Store
 from heliograph.app.records import CallbackView, Scope
 from heliograph.app.resources.description import Answer, Operation, Page, Resource, Scopes
-from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.desk import Desk, account_id
 from heliograph.app.resources.fields import Choice, Field, Many, Moment, Reference, Rows, Text, Whole
 from heliograph.domain.display import counted
 from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault, invalid, missing
@@ -34,18 +34,20 @@ async def find(desk: Desk, state: str, after: tuple[int, int] | None, limit: int
     return Page([_row(each, names) for each in found], last)
 
 
-async def status(desk: Desk) -> dict[str, Any]:
-    """Counts callbacks, and returns the failing receivers."""
+async def status(desk: Desk, account: str | None = None) -> dict[str, Any]:
+    """Counts callbacks, and returns the failing receivers, of an account or of all."""
     counts = await desk.store.upkeep.counts(desk.now)
-    return {"pending": counts.owed, "failed": counts.ended, "hosts": await failing_hosts(desk)}
+    return {"pending": counts.owed, "failed": counts.ended, "hosts": await failing_hosts(desk, account)}
 
 
-async def failing_hosts(desk: Desk) -> list[dict[str, Any]]:
-    """Returns the receivers with failed tries among the next HOSTS_FROM callbacks, most pending callbacks first.
+async def failing_hosts(desk: Desk, account: str | None = None) -> list[dict[str, Any]]:
+    """Returns the receivers with failed tries among the next HOSTS_FROM callbacks, of an account or of all. Receivers
+    with most pending callbacks come first. Raises NoSuch.
 
     Beside the fields of a receiver, a row has the `keys` of its callbacks.
     """
-    return _by_host(await desk.store.notices.owed(HOSTS_FROM))
+    owner = None if account is None else await account_id(desk.store, account)
+    return _by_host(await desk.store.notices.owed(HOSTS_FROM, account=owner))
 
 
 async def replay(desk: Desk, account: str | None) -> dict[str, int]:
@@ -76,10 +78,11 @@ async def replay_notice(desk: Desk, key: int, tail: int, account: str) -> None:
         raise Fault(CONFLICT, "The callback of this message has not failed, so it cannot be retried.")
 
 
-async def drop(desk: Desk, messages: list[str] | None, host: str | None) -> dict[str, int]:
-    """Stops retrying callbacks of messages, or of a failing receiver. A callback that is being posted now continues."""
+async def drop(desk: Desk, messages: list[str] | None, host: str | None, account: str | None = None) -> dict[str, int]:
+    """Stops retrying callbacks of messages, or of a failing receiver; with `account` only its callbacks. A callback
+    that is being posted now continues."""
     if host is not None:
-        keys = next((each["keys"] for each in await failing_hosts(desk) if each["host"] == host), None)
+        keys = next((each["keys"] for each in await failing_hosts(desk, account) if each["host"] == host), None)
         if keys is None:
             raise Fault(NOT_FOUND, f"There is no failing receiver {host}.", "host")
         target = host
@@ -135,6 +138,7 @@ _OF_CALLBACK = replace(
 _ATTEMPTS = Field("attempts", Whole(), "Tries so far.", title="Tries")
 _PROBLEM = Field("problem", Text(), "The last error, for example `connection refused`.", example="connection refused")
 _DUE = Field("due", Moment(), "Time of the next try.", title="Next try")
+_OF_ACCOUNT = Field("account", Reference("account"), "Only receivers of this account.", None)
 _COUNT = (Field("count", Whole(), "Number of callbacks that were changed."),)
 
 CALLBACKS = Resource(
@@ -163,6 +167,7 @@ CALLBACKS = Resource(
             "GET /callbacks/hosts",
             status,
             "Counts of pending and failed callbacks, and the failing receivers",
+            reads=(_OF_ACCOUNT,),
             answers=(
                 Field("pending", Whole(), "Callbacks that wait for a try; the count stops at 100,000."),
                 Field("failed", Whole(), "Callbacks that are no longer tried; the count stops at 100,000."),
@@ -188,7 +193,7 @@ CALLBACKS = Resource(
             ),
             id="failing_hosts",
             answer_name="FailingHosts",
-            examples=("callbacks status --json",),
+            examples=("callbacks status --json", "callbacks status --account acme"),
         ),
         Operation(
             "list",
@@ -236,6 +241,7 @@ CALLBACKS = Resource(
                     None,
                 ),
                 Field("host", Text(), "The failing receiver, instead of messages.", None, example="hooks.example.net"),
+                replace(_OF_ACCOUNT, meaning="With a receiver: only callbacks of this account."),
             ),
             answers=_COUNT,
             id="drop_callbacks",

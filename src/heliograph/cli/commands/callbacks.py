@@ -12,11 +12,14 @@ callbacks = group_of(CALLBACKS)
 callbacks.commands.pop("replay-message")  # it is `replay --message`
 
 
-@callbacks.command("status")
+@callbacks.command(
+    "status", epilog=examples("heliograph callbacks status", "heliograph callbacks status --account acme")
+)
+@click.option("--account", metavar="NAME", help="Only receivers of this account.")
 @click.pass_obj
-def status(invocation: Invocation) -> None:
+def status(invocation: Invocation, account: str | None) -> None:
     """Counts pending and failed callbacks, and lists failing receivers."""
-    found = invocation.ask(CALLBACKS, "status")
+    found = invocation.ask(CALLBACKS, "status", {"account": account})
     owed, failed = found["pending"], found["failed"]
     receivers = [
         {

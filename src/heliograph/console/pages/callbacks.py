@@ -19,10 +19,12 @@ async def show(request: PageRequest) -> PageResponse:
     if tab != "hosts":
         wanted = {"state": tab, "limit": PAGE, "cursor": cursor(parse_cursor(request.query.get("more", "")))}
         found = await request.ask(CALLBACKS, "list", wanted)
+    account = request.query.get("account") or None
     return request.page(
         "callbacks.html",
         tab=tab,
-        counts=await request.ask(CALLBACKS, "status"),
+        account=account,
+        counts=await request.ask(CALLBACKS, "status", {"account": account}),
         counted=COUNTED,
         callbacks=found["callbacks"],
         accounts=await request.account_names(),
@@ -38,8 +40,8 @@ async def replay(request: PageRequest) -> PageResponse:
 
 async def drop(request: PageRequest) -> PageResponse:
     """Stops retrying the callbacks to a failing receiver."""
-    name = request.form.get("host", "")
-    count = (await request.ask(CALLBACKS, "drop", {"host": name}))["count"]
+    name, account = request.form.get("host", ""), request.form.get("account") or None
+    count = (await request.ask(CALLBACKS, "drop", {"host": name, "account": account}))["count"]
     return request.go("/callbacks", f"{counted(count, 'callback')} to {name} failed, and can be retried below.")
 
 

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import parse_qsl
 
 from heliograph.app.records import COUNTED, Scope
 from heliograph.app.resources.attention import Topic, connector_lines, find
@@ -56,12 +57,18 @@ async def _values(request: PageRequest) -> dict[str, Any]:
         "deferred": sum(backlog.deferred.values()),
         "held": sum(backlog.held.values()),
         "worries": [
-            (worry.sentence, link(worry.page, tab=worry.tab) if worry.page else "")
+            (worry.sentence, _address(worry.page))
             for worry in await find(request.desk, backlog, lines)
             # users who may add a connector have it among the first steps
             if worry.topic is not Topic.NO_CONNECTOR or not request.may(Scope.WRITE_CONNECTORS)
         ],
     }
+
+
+def _address(page: str) -> str:
+    """Returns the address of a page such as `/callbacks?tab=failed`, or "" for none."""
+    path, _, query = page.partition("?")
+    return link(path, **dict(parse_qsl(query))) if page else ""
 
 
 async def attention(request: PageRequest) -> PageResponse:

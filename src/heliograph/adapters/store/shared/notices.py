@@ -58,9 +58,14 @@ class StoredNotices(Operations):
         return [(name, pending) for name, pending in rows]
 
     @listing
-    def owed(self, limit: int, after: tuple[int, int] | None = None) -> Steps[list[CallbackView]]:
+    def owed(
+        self, limit: int, after: tuple[int, int] | None = None, account: int | None = None
+    ) -> Steps[list[CallbackView]]:
         due, key = (-1, -1) if after is None else after
-        rows = yield Q.owed_notices(due=due, key=key, limit=limit)
+        if account is None:
+            rows = yield Q.owed_notices(due=due, key=key, limit=limit)
+        else:
+            rows = yield Q.owed_notices_of(account=account, due=due, key=key, limit=limit)
         return [CallbackView(*row) for row in rows]
 
     @listing

@@ -73,6 +73,29 @@ FROM failing WHERE attempts >= :often OR pending >= :many LIMIT :limit;
 -- undo_ends: Deletes the ends of some notices, because they are owed again.
 DELETE FROM callback WHERE key {among(keys)};
 
+-- owed_notices: Unclaimed notices, by due time.
+SELECT r.key, coalesce(m.tail, i.tail, 0), r.account,
+    CASE WHEN r.way = {Way.WEBHOOK}
+        THEN coalesce(m.callback_url, CASE WHEN b.id IS NULL THEN a.inbound_url ELSE a.callback_url END) ELSE '' END,
+    r.attempts, r.problem, r."first", r.due
+FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
+LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - r.key
+LEFT JOIN account AS a ON a.id = r.account
+WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due >= :due AND (r.due > :due OR r.key > :key)
+ORDER BY r.due, r.key LIMIT :limit;
+
+-- owed_notices_of: Unclaimed notices of an account, by due time.
+SELECT r.key, coalesce(m.tail, i.tail, 0), r.account,
+    CASE WHEN r.way = {Way.WEBHOOK}
+        THEN coalesce(m.callback_url, CASE WHEN b.id IS NULL THEN a.inbound_url ELSE a.callback_url END) ELSE '' END,
+    r.attempts, r.problem, r."first", r.due
+FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
+LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - r.key
+LEFT JOIN account AS a ON a.id = r.account
+WHERE r.account = :account AND r.node IS NULL AND r.due IS NOT NULL AND r.due >= :due
+  AND (r.due > :due OR r.key > :key)
+ORDER BY r.due, r.key LIMIT :limit;
+
 -- ended_notices: Notices that were given up, or got a 410, newest message first.
 SELECT c.key, coalesce(m.tail, i.tail, 0), coalesce(m.account, i.account, b.account),
     CASE WHEN coalesce(m.way, i.way, {Way.WEBHOOK}) = {Way.WEBHOOK}

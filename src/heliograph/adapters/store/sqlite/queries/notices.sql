@@ -42,16 +42,5 @@ LEFT JOIN message AS m ON m.key = {subject(k.value)} LEFT JOIN inbound AS i ON i
 LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - k.value WHERE true
 ON CONFLICT (key) DO UPDATE SET account = excluded.account, due = :now, attempts = 0, "first" = :now, parked = 0, node = NULL;
 
--- owed_notices: Unclaimed notices, by due time.
-SELECT r.key, coalesce(m.tail, i.tail, 0), r.account,
-    CASE WHEN r.way = {Way.WEBHOOK}
-        THEN coalesce(m.callback_url, CASE WHEN b.id IS NULL THEN a.inbound_url ELSE a.callback_url END) ELSE '' END,
-    r.attempts, r.problem, r."first", r.due
-FROM callback_retry AS r LEFT JOIN message AS m ON m.key = {subject(r.key)}
-LEFT JOIN inbound AS i ON i.key = r.key LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - r.key
-LEFT JOIN account AS a ON a.id = r.account
-WHERE r.node IS NULL AND r.due IS NOT NULL AND r.due >= :due AND (r.due > :due OR r.key > :key)
-ORDER BY r.due, r.key LIMIT :limit;
-
 -- droppable: Keys of the unclaimed notices among these.
 SELECT key FROM callback_retry WHERE key {among(keys)} AND node IS NULL AND due IS NOT NULL;
