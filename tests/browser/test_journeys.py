@@ -188,6 +188,9 @@ def test_a_file_that_is_not_utf_8_is_refused_before_it_is_sent(opened: Opener, t
     chosen.set_input_files(file)
     expect(to).to_have_value(TABLE)
     assert to.evaluate("field => field.checkValidity()")
+    file.write_text(TABLE, encoding="utf-16")
+    chosen.set_input_files(file)
+    expect(to).to_have_value(TABLE)
 
 
 def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.app.admin.recipient_columns import columns_of, looks_like_number, number_column
 from heliograph.domain.limits.defaults import MAX_SEGMENTS_CEILING
-from heliograph.domain.numbers.phone import is_destination, number_of
 
 MAX_ROWS = 100_000
 MAX_COLUMNS = 50
@@ -17,8 +17,6 @@ MAX_TEXT_CHARS = MAX_SEGMENTS_CEILING * 280
 NO_RECIPIENTS = "There are no recipients. Paste numbers, or a table with a column of numbers."
 
 _COLUMN = re.compile(r"\{([^{}\n]{1,64})\}")
-_LOOKS_LIKE_DIGITS = re.compile(r"[+(]?[0-9][0-9 ()./-]*").fullmatch
-_LOOKS_LIKE_A_NUMBER = re.compile(r"[+0-9][0-9 ()./-]{5,24}").fullmatch
 
 
 class Unreadable(ValueError):
@@ -40,9 +38,7 @@ class RecipientTable:
 
     def guess(self) -> int:
         """Returns the index of the column with the most cells that look like numbers."""
-        head = self.rows[:100]
-        scores = [sum(_is_number(row[index]) for row in head) for index in range(len(self.columns))]
-        return scores.index(max(scores))
+        return number_column(len(self.columns), self.rows)
 
 
 def read(text: str) -> RecipientTable:
@@ -51,7 +47,7 @@ def read(text: str) -> RecipientTable:
     if not lines:
         raise Unreadable(NO_RECIPIENTS)
     words = [word.strip() for line in lines for word in re.split(r"[,;\t|]", line) if word.strip()]
-    if words and all(_is_number(word) for word in words):
+    if words and all(looks_like_number(word) for word in words):
         return _bounded(RecipientTable(["number"], [[word] for word in words]))
     bad: list[BadLine] = []
     rows = CsvRows(io.StringIO(text), bad)
@@ -69,15 +65,8 @@ def _headed(table: list[list[str]]) -> RecipientTable:
     """Takes the first row as headings, unless it has a number, valid or not."""
     width = min(max(len(row) for row in table), MAX_COLUMNS)
     rows = [(row + [""] * width)[:width] for row in table]
-    if any(_LOOKS_LIKE_DIGITS(cell) for cell in rows[0]):
-        return RecipientTable([f"column {index + 1}" for index in range(width)], rows)
-    names: list[str] = []
-    for index, cell in enumerate(rows[0]):
-        name = cell or f"column {index + 1}"
-        while name in names:
-            name = f"{name} {index + 1}"
-        names.append(name)
-    return RecipientTable(names, rows[1:])
+    names, has_heading = columns_of(rows[0])
+    return RecipientTable(names, rows[1:] if has_heading else rows)
 
 
 def _bounded(sheet: RecipientTable) -> RecipientTable:
@@ -106,7 +95,3 @@ def fill(text: str, columns: Sequence[str], row: Sequence[str]) -> str:
         if len(filled) > MAX_TEXT_CHARS:
             break
     return (filled + text[at:])[: MAX_TEXT_CHARS + 1]
-
-
-def _is_number(cell: str) -> bool:
-    return _LOOKS_LIKE_A_NUMBER(cell) is not None and is_destination(number_of(cell))

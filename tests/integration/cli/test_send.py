@@ -265,6 +265,16 @@ def test_times_need_no_seconds(send: Callable[..., Result], gateway: Gateway, tm
     assert [request["time"] for request in gateway.requests] == ["2030-01-01 09:00:00"] * 2
 
 
+def test_the_numbers_of_a_file_may_be_in_another_column(
+    send: Callable[..., Result], gateway: Gateway, tmp_path: Path
+) -> None:
+    (tmp_path / "people.csv").write_text("name;Mobil\nAnn;+49 170 1234567\n")
+    options = ("--file", "people.csv", "--from", "ACME", "--content", "Hi {name}")
+    assert "its columns are name, Mobil" in send(*options).stderr
+    assert send(*options, "--to-column", "Mobil").exit_code == 0
+    assert [(each["to"], each["content"]) for each in gateway.requests] == [("491701234567", "Hi Ann")]
+
+
 def test_a_refused_sender_is_answered_with_the_command_that_registers_it(
     send: Callable[..., Result], gateway: Gateway
 ) -> None:
@@ -285,5 +295,6 @@ def test_a_file_that_cannot_be_used_sends_nothing(
     assert gateway.requests == []
     for extra in (("--to", "447700900123"), ("--reference", "r")):
         assert send("--file", "contacts.csv", "--from", "ACME", "--content", "x", *extra).exit_code == 1
-    assert send("--to", "1", "--from", "ACME", "--content", "x", "--results", "o.csv").exit_code == 1
+    for option in (("--results", "o.csv"), ("--to-column", "name")):
+        assert send("--to", "1", "--from", "ACME", "--content", "x", *option).exit_code == 1
     assert gateway.requests == []

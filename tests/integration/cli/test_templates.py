@@ -1,6 +1,8 @@
 """Commands on templates, in this process."""
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,12 @@ def test_a_table_is_imported_whole_or_not_at_all(run: Any, tmp_path: Path) -> No
     assert "template b: account: there is no account nobody" in run("import", str(table)).stderr
     table.write_bytes("name,text\na,Grüße\n".encode("latin-1"))
     assert "is not UTF-8" in run("import", str(table)).stderr
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=("name,text\n".encode("utf-16"),))
+    writer.start()
+    assert "has no approved template" in run("import", str(pipe)).stderr
+    writer.join()
     assert "cannot be read" in run("import", "nowhere.csv").stderr
     table.write_text("name,text\n")
     assert "has no approved template" in run("import", str(table)).stderr

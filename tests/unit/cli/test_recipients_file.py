@@ -69,8 +69,14 @@ def test_a_row_keeps_its_reference_when_others_change(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "defaults", "problem"),
     [
-        ("", DEFAULTS, "needs a heading with the column `to`; its first row has nothing"),
-        ("447700900123,Ann\n", DEFAULTS, "its first row has 447700900123, Ann"),
+        ("", DEFAULTS, "is empty"),
+        (
+            "447700900123,Ann\n",
+            DEFAULTS,
+            "its columns are column 1, column 2. Name the column of the numbers, as in --to-column 'column 1'",
+        ),
+        ("name;Mobil\nAnn;+49 170 1234567\n", DEFAULTS, "no column `to`; its columns are name, Mobil."),
+        ("name;Mobil\nAnn;+49 170 1234567\n", DEFAULTS, "as in --to-column Mobil"),
         ("to,name,name\n", DEFAULTS, "the column name twice"),
         ("to\n", DEFAULTS, "--content has {name}"),
         ("to,name\n", {"content": "x"}, "no column `from`; add it, or give --from"),
@@ -89,8 +95,38 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
         RecipientsFile(tmp_path / "none.csv", DEFAULTS, "c")
     path = tmp_path / "windows.csv"
     path.write_bytes(b"to,name\n447700900123,J\xfcrgen\n")
-    with pytest.raises(BadFile, match=r"windows\.csv is not UTF-8; save it as `CSV UTF-8`"):
+    with pytest.raises(
+        BadFile, match=r"windows\.csv is not UTF-8\. Save it as `CSV UTF-8`.* -f WINDOWS-1252 -t UTF-8 "
+    ):
         RecipientsFile(path, DEFAULTS, "c")
+
+
+def test_a_file_in_utf_16_says_so_itself(tmp_path: Path) -> None:
+    path = tmp_path / "unicode.csv"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes("\ufeffto\tname\r\n447700900123\tJürgen\r\n".encode(encoding))
+        assert sent(RecipientsFile(path, DEFAULTS, "c"))[0]["content"] == "Hi Jürgen"
+
+
+def test_numbers_alone_need_no_heading(tmp_path: Path) -> None:
+    path = write(tmp_path, "+49 170 1234567\n447700900123\n")
+    contacts = RecipientsFile(path, {"from": "ACME", "content": "Hi"}, "c")
+    assert [(row.line, row.fields["to"]) for row in contacts] == [(1, "491701234567"), (2, "447700900123")]
+    assert contacts.count == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("name;Mobil;to\nAnn;+49 170 1234567;home\n", "Mobil"),
+        ("name;Mobil\nAnn;+49 170 1234567\n", "Mobil"),
+        ("Ann;+49 170 1234567\n", "column 2"),
+        ("name;;to\nAnn;+49 170 1234567;home\n", "column 2"),
+    ],
+)
+def test_another_column_may_have_the_numbers(tmp_path: Path, text: str, column: str) -> None:
+    contacts = RecipientsFile(write(tmp_path, text), {"from": "ACME", "content": "Hi"}, "c", column)
+    assert sent(contacts) == [{"to": "491701234567", "from": "ACME", "content": "Hi"}]
 
 
 def test_short_rows_have_empty_cells(tmp_path: Path) -> None:

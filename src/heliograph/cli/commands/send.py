@@ -17,7 +17,7 @@ from heliograph.domain.display import counted
 from heliograph.domain.numbers.phone import number_of
 
 if TYPE_CHECKING:
-    from heliograph.cli.lists.recipients_file import Row
+    from heliograph.cli.lists.recipients_file import RecipientsFile, Row
     from heliograph.cli.remote.client import Client, SendOutcome
 
 _MAX_CONNECTIONS = 64
@@ -33,8 +33,8 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
         "heliograph send --to 447700900123 --from ACME --type binary --udh 0605040B8423F0 --coding 0xF5 --content 0106",
         "",
         "# if HELIOGRAPH_USER and HELIOGRAPH_API_KEY are set, --user and --key can be left out",
-        "# contacts.csv: a heading with the column to; optional columns from, content, time, dlr-url, and columns for",
-        "# the text. Semicolons, tabs or commas separate cells. For example:",
+        "# contacts.csv: numbers, each on a line; or a heading with the column to (or --to-column), optional columns",
+        "# from, content, time, dlr-url, and columns for the text. Semicolons, tabs or commas separate cells. Such as:",
         "#   to;name;code",
         "#   +44 7700 900123;Ada;4711",
     ),
@@ -68,6 +68,9 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
     "--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file with a message in each row."
 )
 @click.option(
+    "--to-column", metavar="COLUMN", help="With --file: the column of the numbers; without a heading `column 2` [to]."
+)
+@click.option(
     "--campaign",
     metavar="NAME",
     help="With --file: a name for this run. Another run with the same name does not send rows again that were "
@@ -94,6 +97,7 @@ def send(
     /,
     to: tuple[str, ...],
     file: Path | None,
+    to_column: str | None,
     campaign: str | None,
     results: Path | None,
     connections: int,
@@ -106,8 +110,8 @@ def send(
 ) -> None:
     """Sends messages as a customer, over HTTP.
 
-    Numbers may be written as +49 (0)170 1234567 or 0049-170-1234567. A file is in UTF-8. The exit code is 0 if all
-    messages were accepted, otherwise 1.
+    Numbers may be written as +49 (0)170 1234567 or 0049-170-1234567. A file is in UTF-8 or UTF-16. The exit code is
+    0 if all messages were accepted, otherwise 1.
     """
     from heliograph.cli.remote.client import BadUrl, Client
 
@@ -135,13 +139,14 @@ def send(
         return Client(address, user, key)
 
     if file is None:
-        if results is not None or campaign is not None:
-            raise Failure("--results and --campaign need --file.")
+        if results is not None or campaign is not None or to_column is not None:
+            raise Failure("--results, --campaign and --to-column need --file.")
         accepted = _send_one(invocation, connect(), to, fields)
     else:
         if to or "reference" in fields:
             raise Failure("With --file, give destinations and references as columns of the file.")
-        accepted = _send_file(invocation, connect, file, fields, campaign or file.stem, results, connections)
+        rows = _rows_of(file, fields, campaign or file.stem, to_column or "to")
+        accepted = _send_file(invocation, connect, rows, results, connections)
     if not accepted:
         context.exit(1)
 
@@ -211,23 +216,25 @@ def _explain(outcome: "SendOutcome", invocation: Invocation) -> tuple[str, str, 
     return outcome.problem, hint, command
 
 
+def _rows_of(file: Path, defaults: dict[str, str], campaign: str, to_column: str) -> "RecipientsFile":
+    from heliograph.cli.lists.recipients_file import BadFile, RecipientsFile
+
+    try:
+        return RecipientsFile(file, defaults, campaign, to_column)
+    except BadFile as error:
+        raise Failure(str(error), "Nothing was sent.") from error
+
+
 def _send_file(
     invocation: Invocation,
     connect: "Callable[[], Client]",
-    file: Path,
-    defaults: dict[str, str],
-    campaign: str,
+    contacts: "RecipientsFile",
     results: Path | None,
     connections: int,
 ) -> bool:
     from heliograph.cli.lists.file_run import FileRun
-    from heliograph.cli.lists.recipients_file import BadFile, RecipientsFile
     from heliograph.domain.money.amounts import format_credits
 
-    try:
-        contacts = RecipientsFile(file, defaults, campaign)
-    except BadFile as error:
-        raise Failure(str(error), "Nothing was sent.") from error
     with ExitStack() as stack:
         write = stack.enter_context(_result_writer(results))
         advance = stack.enter_context(_progress(contacts.count, hidden=invocation.as_json))

@@ -1,9 +1,13 @@
 """Reads files with lists and tables, with progress on a terminal, and prints the changes that a list makes."""
 
+import codecs
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -18,16 +22,45 @@ SHOWN = 20
 """The most bad lines that are printed."""
 
 
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""The first octets of a file in UTF-16, such as "Unicode text" of a spreadsheet."""
+
+
+@contextmanager
+def open_list(path: Path, errors: str = "strict", newline: str | None = None) -> Iterator[TextIO]:
+    """Opens a file in UTF-16 if it begins with the mark of that, else in UTF-8. Raises OSError.
+
+    Other encodings, such as Windows-1252, have no mark. A guess would send wrong letters to phones. The file is opened
+    once, because it may be a pipe.
+    """
+    with path.open("rb") as octets:
+        encoding = "utf-16" if octets.peek(2)[:2] in UTF_16 else "utf-8"
+        with TextIOWrapper(octets, encoding, errors, newline) as lines:
+            yield lines
+
+
+def not_utf8(file: str) -> str:
+    """Returns the problem of a file that cannot be decoded, with the ways out."""
+    named = shlex.quote(file)
+    return (
+        f"{file} is not UTF-8. Save it as `CSV UTF-8`, as Excel calls it, or convert it. For a file of Windows in "
+        f"western Europe or America: iconv -f WINDOWS-1252 -t UTF-8 {named} > utf8.csv"
+    )
+
+
 def read_file(file: str, read: Callable[[Any], Table], *, errors: str = "strict") -> Table:
     """Returns the result of `read` for the lines of a file, or of standard input for `-`. Raises Failure."""
     nothing = "Nothing was imported."
     try:
-        with click.open_file(file, encoding="utf-8", errors=errors) as lines:
+        opened = (
+            click.open_file(file, encoding="utf-8", errors=errors) if file == "-" else open_list(Path(file), errors)
+        )
+        with opened as lines:
             return read(lines)
     except Invalid as problem:
         raise Failure(f"--{problem.field}: {problem.problem}", nothing) from problem
     except UnicodeDecodeError as problem:
-        raise Failure(f"{file} is not UTF-8.", f"{nothing} Save the file as CSV in UTF-8.") from problem
+        raise Failure(not_utf8(file), nothing) from problem
     except OSError as problem:
         raise Failure(f"{file} cannot be read: {problem.strerror or problem}", nothing) from problem
 

@@ -2,12 +2,15 @@
 
 import hashlib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
+from heliograph.app.admin.recipient_columns import columns_of, number_column
+from heliograph.cli.lists.reading import not_utf8, open_list
 from heliograph.domain.calendar import with_seconds
 from heliograph.domain.numbers.phone import number_of
 
@@ -34,17 +37,19 @@ class Row:
 
 
 class RecipientsFile:
-    """The messages of a CSV file with a heading.
+    """The messages of a CSV file with a heading, or of a list of numbers.
 
     A row's reference is made from the campaign, its fields, and the number of equal rows before it. So a row keeps its
     reference if other rows are added, removed or changed, and another run of the file sends no row twice. For example,
     a row of the campaign `spring` has the reference `spring.9f86d081884c7d65...`.
     """
 
-    def __init__(self, path: Path, defaults: Mapping[str, str], campaign: str) -> None:
+    def __init__(self, path: Path, defaults: Mapping[str, str], campaign: str, to_column: str = "to") -> None:
         """`defaults` are fields for rows without them. A `content` there goes before the column, and may have
-        placeholders such as `{name}`. Raises BadFile."""
+        placeholders such as `{name}`. `to_column` has the numbers. Raises BadFile."""
         self._path = path
+        self._to = to_column
+        self._has_heading = True
         self._defaults = {name: value for name, value in defaults.items() if value}
         self._campaign = campaign
         self._columns = self._header()
@@ -65,31 +70,39 @@ class RecipientsFile:
         """Yields the rows with their lines, from the heading on. Raises BadFile."""
         bad: list[BadLine] = []
         try:
-            with self._path.open(encoding="utf-8", newline="") as file:
+            with open_list(self._path, newline="") as file:
                 for line, cells in CsvRows(file, bad):
                     if bad:
                         break
                     yield line, cells
         except UnicodeDecodeError as error:
-            # A guess such as Windows-1252 would send wrong letters to phones, at the customer's cost.
-            raise BadFile(f"{self._path} is not UTF-8; save it as `CSV UTF-8`, as Excel calls it") from error
+            raise BadFile(not_utf8(str(self._path))) from error
         except OSError as error:
             raise BadFile(f"{self._path} cannot be read: {error.strerror or error}") from error
         if bad:
             raise BadFile(f"{self._path}, {bad[0]}")
 
     def _header(self) -> list[str]:
-        _, heading = next(self._rows(), (1, []))
-        columns = [column.strip() for column in heading]
-        doubled = [column for column, times in Counter(columns).items() if times > 1]
-        if doubled:
+        _, first = next(self._rows(), (1, []))
+        columns = [column.strip() for column in first]
+        if self._to not in columns:
+            columns, self._has_heading = columns_of(first)
+        if len(columns) == 1 and not self._has_heading:
+            self._to = columns[0]  # numbers alone, each on a line
+        doubled = [column for column, times in Counter(map(str.strip, first)).items() if column and times > 1]
+        if doubled and self._has_heading:
             raise BadFile(f"{self._path} has the column {doubled[0]} twice")
         return columns
 
     def _check(self) -> None:
-        if "to" not in self._columns:
-            found = ", ".join(self._columns) or "nothing"
-            raise BadFile(f"{self._path} needs a heading with the column `to`; its first row has {found}")
+        if not self._columns:
+            raise BadFile(f"{self._path} is empty")
+        if self._to not in self._columns:
+            likely = self._columns[number_column(len(self._columns), (cells for _, cells in self._below()))]
+            raise BadFile(
+                f"{self._path} has no column `{self._to}`; its columns are {', '.join(self._columns)}. Name the column "
+                f"of the numbers, as in --to-column {shlex.quote(likely)}"
+            )
         for field in ("from", "content"):
             if field not in self._columns and field not in self._defaults:
                 raise BadFile(f"{self._path} has no column `{field}`; add it, or give --{field}")
@@ -103,17 +116,22 @@ class RecipientsFile:
 
     def _read(self) -> Iterator[tuple[int, dict[str, str]]]:
         """Yields the line number and the cells of each row below the heading."""
-        rows = self._rows()
-        next(rows, None)
-        for line, cells in rows:
+        for line, cells in self._below():
             if len(cells) > len(self._columns):
-                raise BadFile(f"{self._path}, line {line}: it has more cells than the heading")
+                raise BadFile(f"{self._path}, line {line}: it has more cells than the first row")
             yield line, dict(zip(self._columns, cells, strict=False))
+
+    def _below(self) -> Iterator[tuple[int, list[str]]]:
+        """Yields the rows below the heading, or all rows without a heading."""
+        rows = self._rows()
+        if self._has_heading:
+            next(rows, None)
+        return rows
 
     def _fields(self, cells: Mapping[str, str]) -> dict[str, str]:
         fields = dict(self._defaults)
         for name in FIELDS:
-            value = cells.get(name, "")
+            value = cells.get(self._to if name == "to" else name, "")
             if value and not (name == "content" and "content" in self._defaults):
                 fields[name] = value if name == "content" else value.strip()
         if "time" in fields:

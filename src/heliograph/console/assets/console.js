@@ -132,15 +132,17 @@
     });
   }
 
-  // input[data-into]: the text of a chosen file goes into a field. A file in another encoding than UTF-8 is refused,
-  // because replacement characters would be sent to phones.
+  // input[data-into]: the text of a chosen file goes into a field. A file in another encoding than UTF-8, or UTF-16 with
+  // its mark, is refused, because wrong letters would be sent to phones.
+  const encodingOf = (octets) => ({ "255,254": "utf-16le", "254,255": "utf-16be" })[octets.slice(0, 2)] ?? "utf-8";
   for (const input of document.querySelectorAll("input[data-into]")) {
     input.addEventListener("change", async () => {
       const field = document.querySelector(input.dataset.into);
       if (!input.files.length) return;
       let problem = "";
       try {
-        field.value = new TextDecoder("utf-8", { fatal: true }).decode(await input.files[0].arrayBuffer());
+        const octets = new Uint8Array(await input.files[0].arrayBuffer());
+        field.value = new TextDecoder(encodingOf(octets), { fatal: true }).decode(octets);
       } catch {
         field.value = input.value = ""; // the same file, saved again, can then be chosen again
         problem = "The file is not UTF-8. Save it as “CSV UTF-8”, as Excel calls it.";
