@@ -9,7 +9,7 @@ from heliograph.app.records import AuditQuery
 from heliograph.app.resources import accounts, keys
 from heliograph.app.resources.account_settings import GROUPS, MOST_NETWORKS, SETTINGS
 from heliograph.app.resources.accounts import ACCOUNTS, Credentials
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, account_of
 from heliograph.app.sending.callback_url import CallbackUrls
 from heliograph.domain.limits.defaults import MAX_BALANCE
 from heliograph.domain.money.amounts import MICRO
@@ -38,7 +38,7 @@ def desk() -> Desk:
 
 
 async def found(desk: Desk, name: str = "acme") -> tuple[Account, list[ApiKey], int]:
-    account, own = await accounts.account_of(desk, name)
+    account, own = await account_of(desk.store, name)
     return account, own, await desk.store.customers.balance(account.id)
 
 
@@ -279,6 +279,14 @@ async def test_nobody_is_nobody(desk: Desk) -> None:
     ):  # fmt: skip
         with pytest.raises(NoSuch, match="There is no account x"):
             await call
+
+
+async def test_a_name_in_another_case_is_told(desk: Desk) -> None:
+    await accounts.create(desk, "Acme")
+    for name, said in (("acme", "There is no account acme, but Acme"), ("acm", "There is no account acm")):
+        for call in (accounts.show(desk, name), keys.find(desk, name), account_id(desk.store, name)):
+            with pytest.raises(NoSuch, match=f"^{said}$"):
+                await call
 
 
 def test_every_setting_is_in_one_group_of_the_form() -> None:

@@ -18,7 +18,7 @@ from heliograph.app.configuration import (
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, account_of, check_name, needed
 from heliograph.app.resources.fields import (
     KEEP,
     Credits,
@@ -83,16 +83,8 @@ async def find(desk: Desk) -> list[dict[str, Any]]:
     return [_row(*each) for each in await desk.store.accounts.all()]
 
 
-async def account_of(desk: Desk, name: str) -> tuple[Account, list[ApiKey]]:
-    """Returns an account and its keys, revoked ones included. Raises NoSuch."""
-    found = await desk.store.accounts.find(name)
-    if found is None:
-        raise NoSuch("account", name)
-    return found
-
-
 async def show(desk: Desk, name: str) -> dict[str, Any]:
-    account, keys = await account_of(desk, name)
+    account, keys = await account_of(desk.store, name)
     balance = await desk.store.customers.balance(account.id)
     return {**_row(account, balance), "keys": [key_row(each) for each in keys]}
 
@@ -147,7 +139,7 @@ async def create(
 async def change(desk: Desk, name: str, **settings: Any) -> dict[str, Any]:
     """Changes settings, all or none."""
     _check_urls(desk, settings)
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     if settings.keys() == {"suspended"}:
         audited = desk.audited("account.suspend" if settings["suspended"] else "account.resume", name)
     else:
@@ -168,7 +160,7 @@ def _reference(text: str) -> str:
 async def top_up(desk: Desk, name: str, amount: int, note: str = "", reference: str = "") -> dict[str, Any]:
     """Adds micro-credits, or takes them back if `amount` is negative. A repetition with the same `reference` and amount
     changes nothing, and has the first answer."""
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     if amount == 0:
         raise Invalid("amount", "it is 0, which changes nothing")
     least, most = -account.credit_limit, defaults.MAX_BALANCE
@@ -191,7 +183,7 @@ async def top_up(desk: Desk, name: str, amount: int, note: str = "", reference: 
 
 async def new_password(desk: Desk, name: str) -> dict[str, Any]:
     """Replaces the password. The old password stops working within five seconds."""
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     password = needed(desk.secrets).octets(_PASSWORD_OCTETS).hex()
     changes = {"password_hash": await desk.hash_password(password)}
     await desk.audited("account.new-password", name).accounts.update(account.id, changes)
@@ -208,14 +200,14 @@ async def new_smpp_password(desk: Desk, name: str, length: int = SMPP_PASSWORD_C
 
 
 async def set_smpp_password(desk: Desk, name: str, password: str) -> None:
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     changes = {"smpp.password_hash": await desk.hash_password(password)}
     await desk.audited("account.new-smpp-password", name).accounts.update(account.id, changes)
 
 
 async def new_signing_secret(desk: Desk, name: str) -> dict[str, Any]:
     """Replaces the secret that signs receipts, and returns it as `whsec_...`."""
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     secret = needed(desk.secrets).octets(signature.SECRET_OCTETS)
     await desk.audited("account.new-signing-secret", name).accounts.update(account.id, {"signing_secret": secret})
     return {"signing_secret": signature.format_secret(secret)}
@@ -226,7 +218,7 @@ async def usage(desk: Desk, name: str, days: int) -> dict[str, Any]:
 
     `start`, `end` and `step` are in ms. `spans` leaves out spans without entries.
     """
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     step = _HOUR_MS if days <= SHORT_DAYS else DAY_MS
     end = (desk.now // step + 1) * step
     start = end - days * DAY_MS
@@ -245,7 +237,7 @@ async def usage(desk: Desk, name: str, days: int) -> dict[str, Any]:
 
 async def entries(desk: Desk, name: str, limit: int, before: int | None = None) -> list[LedgerEntry]:
     """Returns changes of the balance before the key `before`, newest first."""
-    account, _ = await account_of(desk, name)
+    account, _ = await account_of(desk.store, name)
     return await desk.store.accounts.ledger(account.id, limit, before)
 
 

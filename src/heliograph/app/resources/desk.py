@@ -10,7 +10,7 @@ from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, Fault
 
 if TYPE_CHECKING:
-    from heliograph.app.configuration import Connector
+    from heliograph.app.configuration import Account, ApiKey, Connector
     from heliograph.app.connector_kind import ConnectorKind
     from heliograph.app.ports import CarrierState, Clock, PortedNumbers, Secrets, Store
     from heliograph.app.ports.encryption import Encryption
@@ -48,10 +48,13 @@ class Invalid(Exception):
 
 
 class NoSuch(Exception):
-    """A named thing does not exist. Nothing was changed. `kind` is for example `account`."""
+    """A named thing does not exist. Nothing was changed.
 
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"There is no {kind} {name}")
+    `kind` is for example `account`, and `near` the name that was probably meant, or "".
+    """
+
+    def __init__(self, kind: str, name: str, near: str = "") -> None:
+        super().__init__(f"There is no {kind} {name}" + (f", but {near}" if near else ""))
         self.kind = kind
 
 
@@ -225,10 +228,17 @@ def check_name(field: str, name: str) -> str:
 
 async def account_id(store: "Store", name: str) -> int:
     """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
-    found = await store.accounts.find(check_name("account", name))
+    return (await account_of(store, check_name("account", name)))[0].id
+
+
+async def account_of(store: "Store", name: str) -> "tuple[Account, list[ApiKey]]":
+    """Returns an account and its keys, revoked keys included. Raises NoSuch, which names an account that differs in
+    case only."""
+    found = await store.accounts.find(name)
     if found is None:
-        raise NoSuch("account", name)
-    return found[0].id
+        near = await store.account_names.containing(name, 1)
+        raise NoSuch("account", name, near[0] if near and near[0].lower() == name.lower() else "")
+    return found
 
 
 async def connector_id(store: "Store", name: str) -> int:

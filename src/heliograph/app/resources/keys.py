@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import ApiKey, Missing
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch, needed
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_of, needed
 from heliograph.app.resources.fields import Field, Moment, Reference, Text
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS, format_utc
@@ -54,16 +54,16 @@ def parse_expiry(text: str, now: int) -> int | None:
 
 async def find(desk: Desk, account: str) -> list[dict[str, Any]]:
     """Returns the keys of an account, including revoked keys."""
-    return [key_row(each) for each in (await _account(desk, account))[1]]
+    return [key_row(each) for each in (await account_of(desk.store, account))[1]]
 
 
 async def create(desk: Desk, account: str, expires: str | None = None) -> dict[str, Any]:
     """Makes a key. The answer has it; the store keeps only its digest."""
-    owner, _ = await _account(desk, account)
+    owner, _ = await account_of(desk.store, account)
     now = desk.now
     until = parse_expiry(expires or "", now)
     api_key = fresh_key(desk)
-    key = ApiKey(key_id(desk), owner, digest(api_key), now, expires=until)
+    key = ApiKey(key_id(desk), owner.id, digest(api_key), now, expires=until)
     details = {"key": key.id} | ({} if until is None else {"expires": format_utc(until)})
     await desk.audited("key.create", account, details).accounts.add_key(key)
     return {"key_id": key.id, "api_key": api_key, "expires": until}
@@ -71,19 +71,12 @@ async def create(desk: Desk, account: str, expires: str | None = None) -> dict[s
 
 async def revoke(desk: Desk, account: str, key_id: str) -> None:
     """Revokes a key."""
-    owner, keys = await _account(desk, account)
+    owner, keys = await account_of(desk.store, account)
     was = {"key": key_id} | next(({"created": format_utc(key.created)} for key in keys if key.id == key_id), {})
     try:
-        await desk.audited("key.revoke", account, was).accounts.revoke_key(owner, key_id, desk.now)
+        await desk.audited("key.revoke", account, was).accounts.revoke_key(owner.id, key_id, desk.now)
     except Missing:
         raise NoSuch(f"key in use of the account {account} with the id", key_id) from None
-
-
-async def _account(desk: Desk, name: str) -> tuple[int, list[ApiKey]]:
-    found = await desk.store.accounts.find(name)
-    if found is None:
-        raise NoSuch("account", name)
-    return found[0].id, found[1]
 
 
 def key_row(key: ApiKey) -> dict[str, Any]:

@@ -10,7 +10,16 @@ from heliograph.app.configuration import Account, Exists, Missing, Route
 from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, Key, RouteQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name, connector_id
+from heliograph.app.resources.desk import (
+    AlreadyThere,
+    Desk,
+    Invalid,
+    NoSuch,
+    account_id,
+    account_of,
+    check_name,
+    connector_id,
+)
 from heliograph.app.resources.fields import KEEP, Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.large_lists import all_rows, page_of
 from heliograph.app.resources.networks import read_any_mccmnc
@@ -247,9 +256,7 @@ async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -
     number = phone.number_of(number)
     if not phone.is_destination(number):
         raise Invalid("number", "give a number in international form: 7 to 15 digits with the country code")
-    found = await desk.store.accounts.find(account) if account else None
-    if account and found is None:
-        raise NoSuch("account", account)
+    found = await account_of(desk.store, account) if account else None
     owner = Account(0, "", "", b"") if found is None else found[0]
     ported, of = desk.ported(), ""
     if ported is not None:

@@ -10,7 +10,7 @@ from heliograph.app.resources import account_settings, accounts, prices
 from heliograph.app.resources.account_settings import texts_of
 from heliograph.app.resources.accounts import ACCOUNTS
 from heliograph.app.resources.description import Operation
-from heliograph.app.resources.desk import needed
+from heliograph.app.resources.desk import account_of, needed
 from heliograph.app.resources.fields import Choice
 from heliograph.app.resources.keys import KEYS
 from heliograph.console import chart
@@ -65,7 +65,7 @@ def _secrets(
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     name = request.path["name"]
-    account, keys = await accounts.account_of(request.desk, name)
+    account, keys = await account_of(request.desk.store, name)
     days = 30 if request.query.get("days") == "30" else 1
     entries = await accounts.entries(request.desk, name, ENTRIES + 1, parse_key(request.query.get("before", "")))
     texts = texts_of(account)
@@ -140,7 +140,7 @@ async def top_up(request: PageRequest) -> PageResponse:
 
 async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
-    account, _ = await accounts.account_of(request.desk, name)
+    account, _ = await account_of(request.desk.store, name)
     before = {each: text for each, text in texts_of(account).items() if each != "suspended"}
     texts = request.changed(before)
     if not texts:

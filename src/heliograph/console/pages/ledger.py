@@ -6,8 +6,7 @@ from dataclasses import replace
 from heliograph.admin_api.request import parse_key
 from heliograph.app.configuration import LedgerQuery
 from heliograph.app.records import Scope
-from heliograph.app.resources.accounts import account_of
-from heliograph.app.resources.desk import Desk
+from heliograph.app.resources.desk import Desk, account_of
 from heliograph.console.files import ROWS_AT_ONCE, file_of
 from heliograph.console.request import (
     FormProblem,
@@ -32,7 +31,7 @@ ASKED = ("kind", "start", "end")
 
 async def show(request: PageRequest) -> PageResponse:
     name = request.path["name"]
-    account, _ = await account_of(request.desk, name)
+    account, _ = await account_of(request.desk.store, name)
     problem: FormProblem | None = None
     page = None
     try:
@@ -62,7 +61,7 @@ async def show(request: PageRequest) -> PageResponse:
 async def download(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     query = _query(request)
-    account, _ = await account_of(request.desk, name)
+    account, _ = await account_of(request.desk.store, name)
     asked = {each: request.query[each] for each in ASKED if request.query.get(each)}
     await request.desk.note("account.statement", name, asked)
     return csv_file(f"statement-{name}.csv", statement_file(request.desk, account.id, replace(query, before=None)))
