@@ -6,8 +6,8 @@ A group has a command for each operation and each preset. For example `app/resou
 
 import secrets
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -44,6 +44,9 @@ from heliograph.cli.command import (
     print_table,
 )
 from heliograph.domain.display import did_you_mean
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 MOST_ROWS = 100_000
 """The most rows that a command lists from a list in pages."""
@@ -116,11 +119,16 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
     epilog = _epilog(shown)
     if operation.pairs and not preset:
         words = "[KEY=VALUE]..." if operation.rest else "KEY=VALUE..."
-        params.append(click.Argument(["changes"], metavar=words, nargs=-1, required=not operation.rest))
+        params.append(
+            click.Argument(
+                ["changes"], metavar=words, nargs=-1, required=not operation.rest, shell_complete=_keys_of(operation)
+            )
+        )
     if operation.pairs and not operation.rest and not preset:
         width = max(len(each.name) for each in operation.reads)
-        lines = [f"  {each.name:{width}}  {each.meaning}" for each in operation.reads]
-        epilog = "\n".join(["\b\nFields:", *lines, "", epilog or ""])
+        known = {each.name: f"  {each.name:{width}}  {each.meaning}" for each in operation.reads}
+        groups = [f"\b\n{title}:\n" + "\n".join(map(known.__getitem__, names)) for title, names in operation.groups]
+        epilog = "\n\n".join([*(groups or ["\b\nFields:\n" + "\n".join(known.values())]), epilog or ""])
     # Otherwise click would take a negative amount, such as -12.5, for an option.
     is_signed = any(isinstance(each.type, Credits) for each in fields if each.name in operation.positional)
     return Command(
@@ -131,6 +139,18 @@ def command_of(resource: Resource, operation: Operation, preset: Preset | None =
         epilog=epilog,
         context_settings={"ignore_unknown_options": True} if is_signed else {},
     )
+
+
+def _keys_of(operation: Operation) -> "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]":
+    """Returns the function that completes `r` to `rate=` in the shell."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, begin: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        names = [each for each in operation.reads if each.name != operation.rest and each.name.startswith(begin)]
+        return [CompletionItem(f"{each.name}=", help=each.hint) for each in names]
+
+    return complete
 
 
 def parameters_of(operation: Operation) -> list[click.Parameter]:
@@ -199,7 +219,7 @@ def show(
         if sentence:
             print_line(sentence)
         elif lines:
-            print_fields(lines)
+            _print_groups(lines, () if operation.pairs else operation.groups)
         for table in tables:
             if isinstance(table.type, Rows) and answer[table.name]:
                 print_line(f"\n{table.meaning}\n")
@@ -208,6 +228,16 @@ def show(
     invocation.show(_named(resource, operation, result), people)
     if operation.verdict and not answer[operation.verdict]:
         raise SystemExit(1)
+
+
+def _print_groups(lines: Sequence[tuple[str, str]], groups: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Prints fields by their groups, first the fields without a group."""
+    texts = dict(lines)
+    grouped = {name for _, names in groups for name in names}
+    print_fields([line for line in lines if line[0] not in grouped])
+    for title, names in groups:
+        print_line(f"\n{title}")
+        print_fields([(name, texts[name]) for name in names])
 
 
 def _with_secrets(sentence: str, fields: Iterable[Field], answer: Mapping[str, Any]) -> str:

@@ -134,7 +134,10 @@ class _WithNames(ShellComplete):
 
 
 class _Bash(_WithNames, BashComplete):
-    pass
+    source_template = BashComplete.source_template.replace(
+        "    return 0\n", "    [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]] && compopt -o nospace\n    return 0\n"
+    )
+    """The value follows a KEY= at once."""
 
 
 class _Zsh(_WithNames, ZshComplete):

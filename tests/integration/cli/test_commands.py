@@ -1,6 +1,7 @@
 """Commands in this process, on a store in a directory of its own."""
 
 import json
+import re
 import shlex
 import socket
 import threading
@@ -87,6 +88,9 @@ def test_an_account_from_opening_to_ledger(run: Run) -> None:
     assert (changed["rate"], changed["senders"]) == (5.0, ["ACME"])
     shown = run("account", "show", "acme").stdout
     assert "\nmax_waiting " in shown, "each name is the KEY of account set"
+    assert shown.index("\nLimits\nrate ") < shown.index("\nmax_waiting ") < shown.index("\nRequests\nsmart ")
+    assert "  Limits:\n    rate  " in run("account", "set", "--help").stdout
+    assert re.search(r"\nhttp\.trusted_proxies .*\n +\nmessages\.max_destinations ", run("settings").stdout)
     assert answer(run("account", "set", "acme", "max-waiting=500", "--json"))["max_waiting"] == 500
     assert "max_waiting is given twice" in run("account", "set", "acme", "max-waiting=1", "max_waiting=2").stderr
     usage = "Usage: heliograph guard release --account NAME [OPTIONS] [PREFIX]\n"

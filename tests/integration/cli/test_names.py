@@ -16,7 +16,7 @@ from click.testing import Result
 
 from heliograph.adapters.store import names as stored
 from heliograph.cli.command import COMPLETES
-from heliograph.cli.names import complete_names
+from heliograph.cli.names import _Bash, complete_names
 from tests.support.timeouts import COMMAND_S
 
 Run = Callable[..., Result]
@@ -99,6 +99,13 @@ def test_a_key_press_imports_no_command_and_says_nothing_of_errors(run: Run, tmp
     assert (nothing.stdout.strip(), nothing.returncode) == ("", 0)
     assert nothing.stderr.count("\n") == 1
     assert not (tmp_path / "none").exists()
+
+
+def test_the_keys_of_settings_are_completed(tmp_path: Path) -> None:
+    data = {"HELIOGRAPH_DATA": str(tmp_path / "data")}
+    done = complete("ra", "account", "set", "acme", "plan=gold", environment=data)
+    assert done.stdout.split("\n")[:3] == ["plain", "rate=", "Messages a second; 0: no limit"]
+    assert "compopt -o nospace" in _Bash.source_template
 
 
 class AdminApi(BaseHTTPRequestHandler):

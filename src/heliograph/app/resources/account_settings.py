@@ -263,7 +263,7 @@ GROUPS: Final = (
     ),
     ("Retention", ("retain_text_days", "retain_number_days", "retain_days")),
 )  # fmt: skip
-"""The groups of the console's form, with the names of their settings. Each setting is in one group."""
+"""The groups of forms, help and `account show`, with the names of their settings. Each setting is in one group."""
 
 _TERMS: Final = {
     "smpp_binds": "binds",

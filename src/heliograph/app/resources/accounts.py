@@ -16,7 +16,7 @@ from heliograph.app.configuration import (
     changed_account,
 )
 from heliograph.app.records import AuditEntry, Scope
-from heliograph.app.resources.account_settings import SETTING, SETTINGS, changes_of, noted, value_of
+from heliograph.app.resources.account_settings import GROUPS, SETTING, SETTINGS, changes_of, noted, value_of
 from heliograph.app.resources.description import Answer, Operation, Preset, Resource, Scopes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, account_of, check_name, needed
 from heliograph.app.resources.fields import (
@@ -377,6 +377,7 @@ ACCOUNTS = Resource(
             show,
             "An account with its settings and API keys",
             answers=_WITH_KEYS,
+            groups=GROUPS,
             id="get_account",
             answer_name="AccountWithKeys",
         ),
@@ -423,6 +424,7 @@ ACCOUNTS = Resource(
             read_name="AccountSettings",
             answer_name="AccountWithKeys",
             pairs=True,
+            groups=GROUPS,
             examples=(
                 "account set acme timezone=Europe/Berlin callback_format=json",
                 "account set acme senders=ACME,AcmeCorp networks=192.0.2.0/24",

@@ -133,6 +133,9 @@ class Operation:
     """True if the list begins with the highest key. Its command then pages with `--before`, else with `--after`."""
     pairs: bool = False
     """True if its command takes fields as `KEY=VALUE`, and lists them in its help."""
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Titles of groups, each with the names of its fields, for a command's help and answer. Without groups the fields
+    are a flat list."""
     rest: str = ""
     """The field that takes each `KEY=VALUE` of no other field, such as `options`. The command then takes the fields as
     options, too."""

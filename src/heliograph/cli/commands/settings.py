@@ -1,8 +1,12 @@
 """`heliograph settings`: the settings in force, with their defaults and variables."""
 
+from itertools import groupby
+
 import click
 
 from heliograph.cli.command import Command, Invocation, examples, print_table
+
+_COLUMNS = ("SETTING", "VALUE", "UNIT", "DEFAULT", "VARIABLE")
 
 
 @click.command(
@@ -28,9 +32,10 @@ def settings(invocation: Invocation, example: bool) -> None:
     def people() -> None:
         click.echo(f"data directory  {current.data}")
         click.echo(f"settings file   {current.file or 'none: defaults and variables'}\n")
-        print_table(
-            ("SETTING", "VALUE", "UNIT", "DEFAULT", "VARIABLE"),
-            [
+        rows: list[tuple[str, ...]] = []
+        for _, entries in groupby(config.entries(), lambda entry: entry.section):
+            rows += [("",) * len(_COLUMNS)] if rows else []
+            rows += [
                 (
                     entry.key,
                     to_toml(values[entry.key]),
@@ -38,10 +43,9 @@ def settings(invocation: Invocation, example: bool) -> None:
                     "" if values[entry.key] == entry.default else to_toml(entry.default),
                     entry.variable,
                 )
-                for entry in config.entries()
-            ],
-            empty="",
-        )
+                for entry in entries
+            ]
+        print_table(_COLUMNS, rows, empty="")
 
     file = None if current.file is None else str(current.file)
     invocation.show({"data": str(current.data), "file": file, "settings": values}, people)
