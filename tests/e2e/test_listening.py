@@ -66,7 +66,7 @@ def test_what_cannot_be_listened_to_is_said(tmp_path: Path, data: Path, admin: A
     with GatewayProcess(data) as gateway:
         for arguments, problem in (
             (("--key", "wrong", "--server", gateway.url), "The credentials are wrong"),
-            (("--key", "x", "--server", "http://127.0.0.1:1"), "no answer from 127.0.0.1"),
+            (("--key", "x", "--server", "http://127.0.0.1:1"), "no answer from 127.0.0.1:1: Connection refused"),
             (("--key", "x", "--server", "nowhere"), "is not the URL"),
             (("--key", "x", "--server", gateway.url, "--forward", "8081"), "is not a URL"),
         ):

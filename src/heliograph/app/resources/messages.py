@@ -405,7 +405,8 @@ MESSAGES = Resource(
             cursor_has_time=True,
             rows=50,
             newest_first=True,
-            more="Some searches read at most 100,000 messages: for pending or submitted messages, and for the first "
+            more="TEXT is an id, a reference, or a number or its first digits.\n\n"
+            "Some searches read at most 100,000 messages: for pending or submitted messages, and for the first "
             "few digits of a number within an account. Give more digits, or an account, to look further back.",
             examples=(
                 "message find 4917                          # a number, or its first digits",

@@ -81,12 +81,15 @@ class NoticeStream:
         from heliograph.cli.remote.gateway import parse_server
 
         self._tls, self._host, self._port, self._base = parse_server(address)
+        self._address = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
         credentials = base64.b64encode(f"{user}:{key}".encode()).decode("ascii")
         self._headers = {"Authorization": f"Basic {credentials}", "Accept": "application/json"}
 
     def notices(self) -> Iterator[dict[str, Any]]:
         """Yields notices without end. Raises Failure for an answer that a retry would not change."""
         import http.client
+
+        from heliograph.cli.remote.client import reason_of
 
         cursor, lost = "", False
         # The first request returns at once with the cursor of now. Notices that are made before the first long poll
@@ -98,9 +101,9 @@ class NoticeStream:
                 status, body = self._ask(urlencode(query))
             except (OSError, http.client.HTTPException, ValueError) as problem:
                 if not cursor:
-                    raise Failure(f"no answer from {self._host}: {str(problem) or type(problem).__name__}") from problem
+                    raise Failure(f"no answer from {self._address}: {reason_of(problem)}") from problem
                 if not lost:
-                    print_line(f"no answer from {self._host}; retrying", err=True)
+                    print_line(f"no answer from {self._address}; retrying", err=True)
                 lost = True
                 time.sleep(_TRY_AGAIN_S)
                 continue

@@ -44,7 +44,9 @@ def show(invocation: Invocation, message_id: str) -> None:
 
 def _export(file: IO[bytes], kind: str, **texts: Any) -> None:
     """Writes the messages that fit, newest first, without a limit. Texts are left out. An export that was broken off
-    has all messages down to its last line: go on with --end."""
+    has all messages down to its last line: go on with --end.
+
+    TEXT is an id, a reference, or a number or its first digits; without it all messages fit."""
     from heliograph.app.resources.message_export import exported, heading, line
 
     invocation = click.get_current_context().ensure_object(Invocation)

@@ -104,8 +104,7 @@ class Client:
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            return SendOutcome(0, {}, f"no answer from {self._address}: {reason}"), None
+            return SendOutcome(0, {}, f"no answer from {self._address}: {reason_of(error)}"), None
         delay = response.headers.get("Retry-After", "")
         return _outcome(response, answer), float(delay) if _DELAY(delay) else None
 
@@ -115,6 +114,11 @@ class Client:
             "Content-Type": "application/x-www-form-urlencoded",
             "Accept": "application/json",
         }
+
+
+def reason_of(error: Exception) -> str:
+    """Returns why there was no answer, without the error number: `Connection refused`."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _outcome(response: http.client.HTTPResponse, answer: bytes) -> SendOutcome:

@@ -59,7 +59,8 @@ def load(file: Path) -> Contexts:
     except FileNotFoundError:
         return Contexts()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise BadContexts(f"{file} cannot be read: {problem}") from problem
+        reason = getattr(problem, "strerror", None) or problem
+        raise BadContexts(f"{file} cannot be read: {reason}") from problem
     return Contexts(known, current if current in known else "")
 
 

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from heliograph.cli.remote.client import BadUrl
+from heliograph.cli.remote.client import BadUrl, reason_of
 from heliograph.cli.remote.contexts import GatewayContext
 from heliograph.net.proxies import is_loopback
 
@@ -57,7 +57,8 @@ class RemoteGateway:
             response = connection.getresponse()
             status, answer = response.status, response.read()
         except (OSError, http.client.HTTPException) as problem:
-            text = f"no answer from {self._host} (context {self.name}): {str(problem) or type(problem).__name__}"
+            address = f"{self._host}:{connection.port}"
+            text = f"no answer from {address} (context {self.name}): {reason_of(problem)}"
             raise RemoteRefusal(0, text) from problem
         finally:
             connection.close()
