@@ -1,10 +1,11 @@
-"""Lists that may have a million rows, such as routes and prices, read part by part."""
+"""Lists that may have a million rows, such as routes and prices: read part by part, and imported."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from heliograph.app.ports.large_tables import Key, PriceQuery, RouteQuery
+from heliograph.app.resources.fields import Field, Whole
 
 Row = dict[str, Any]
 
@@ -29,3 +30,10 @@ async def all_rows(find: Callable[[Key | None], Awaitable[Sequence[Row]]], order
     while part := await find(tuple(rows[-1][name] for name in order) if rows else None):
         rows += part
     return rows
+
+
+def change_counts(things: str, changed: str = "changes") -> tuple[Field, ...]:
+    """Returns the fields of the answer to an import: `added`, `changed`, `same` and `removed`. `things` is for example
+    "Prices", and `changed` the verb for things that are not the same."""
+    does = {"added": "adds", "changed": changed, "same": "leaves as they are", "removed": "removes"}
+    return tuple(Field(name, Whole(), f"{things} that the list {verb}.") for name, verb in does.items())

@@ -9,7 +9,8 @@ from heliograph.app.ports.large_tables import COMPARED
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
-from heliograph.app.resources.fields import Field, Flag, Rows, Text, Whole, note
+from heliograph.app.resources.fields import Field, Flag, Rows, Text, note
+from heliograph.app.resources.large_lists import change_counts
 
 MOST_AT_ONCE: Final = 200_000
 """The most prefixes of a list."""
@@ -135,15 +136,7 @@ NETWORKS = Resource(
                 Field("networks", Rows(ROW, "NetworkRow", MOST_AT_ONCE), "The prefixes."),
                 Field("replace", Flag(), "Remove all other prefixes.", False),
             ),
-            answers=tuple(
-                Field(name, Whole(), f"Prefixes that the list {does}.")
-                for name, does in (
-                    ("added", "adds"),
-                    ("changed", "changes"),
-                    ("same", "leaves as they are"),
-                    ("removed", "removes"),
-                )
-            ),
+            answers=change_counts("Prefixes"),
             id="put_networks",
             read_name="NewNetworks",
             answer_name="NetworkChanges",

@@ -10,8 +10,8 @@ from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
-from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text, Whole
-from heliograph.app.resources.large_lists import Row, all_rows, page_of
+from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text
+from heliograph.app.resources.large_lists import Row, all_rows, change_counts, page_of
 from heliograph.app.resources.plans import ACCOUNTS, unused
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
@@ -344,15 +344,7 @@ PRICES = Resource(
                 Field("replace", Flag(), "Remove all other prices of the plans in the list.", False),
                 Field("dry_run", Flag(), "Only count the changes, without making them.", False),
             ),
-            answers=tuple(
-                Field(name, Whole(), f"Prices that the list {does}.")
-                for name, does in (
-                    ("added", "adds"),
-                    ("changed", "changes"),
-                    ("same", "leaves as they are"),
-                    ("removed", "removes"),
-                )
-            ),
+            answers=change_counts("Prices"),
             read_name="NewPrices",
             answer_name="PriceChanges",
             id="put_prices",

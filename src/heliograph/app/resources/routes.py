@@ -21,7 +21,7 @@ from heliograph.app.resources.desk import (
     connector_id,
 )
 from heliograph.app.resources.fields import KEEP, Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
-from heliograph.app.resources.large_lists import all_rows, page_of
+from heliograph.app.resources.large_lists import all_rows, change_counts, page_of
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
 from heliograph.app.routing.explain import RouteDecision, deciding_keys, explain
@@ -502,15 +502,7 @@ ROUTES = Resource(
                 Field("replace", Flag(), "Remove all other routes to the connectors in the list.", False),
                 Field("dry_run", Flag(), "Only count the changes, without making them.", False),
             ),
-            answers=tuple(
-                Field(name, Whole(), f"Routes that the list {does}.")
-                for name, does in (
-                    ("added", "adds"),
-                    ("changed", "gives another share or `fallback`"),
-                    ("same", "leaves as they are"),
-                    ("removed", "removes"),
-                )
-            ),
+            answers=change_counts("Routes", "gives another share or `fallback`"),
             read_name="NewRoutes",
             answer_name="RouteChanges",
             id="put_routes",

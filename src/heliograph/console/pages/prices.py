@@ -9,19 +9,16 @@ from heliograph.app.admin.price_table import PriceSheet
 from heliograph.app.ports.large_tables import PriceQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources import prices
-from heliograph.app.resources.desk import Invalid
 from heliograph.app.resources.plans import unused
 from heliograph.app.resources.prices import NEW, PRICES, format_since
+from heliograph.console.list_import import import_step
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file, page_number
-from heliograph.domain.display import counted
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.phone import number_of
 
 PATH = "/prices"
 PAGE = 50
-BAD_SHOWN = 20
-"""The most bad lines that a preview shows."""
 
 ASKED = ("in_plan", "q", "past")
 EDITED = ("plan", "price_prefix", "price", "inbound", "since")
@@ -37,7 +34,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     query = _query(request)
     listing = await prices.listing(request.desk, query, page_number(request))
     editing = {name: request.query[name] for name in EDITED if name in request.query}
-    values: dict[str, Any] = {"preview": None, "csv": request.form.get("csv", ""), "edited": edit_link, **more}
+    values: dict[str, Any] = {"preview": None, "edited": edit_link, **more}
     return request.page(
         "prices.html",
         status=200 if problem is None else 400,
@@ -77,24 +74,15 @@ async def download(request: PageRequest) -> PageResponse:
 
 async def import_list(request: PageRequest) -> PageResponse:
     """Shows the changes by a list, or makes them after the confirmation."""
-    form = request.form
-    text, replace = form.get("csv", ""), form.get("replace") == "yes"
-    if not text.strip():
-        raise Invalid("csv", "there is no list; paste a list or choose a file")
-    plan, since = form.get("list_plan") or DEFAULT_PLAN, form.get("list_since", "")
-    sheet = await asyncio.to_thread(PriceSheet, text.splitlines(keepends=True), plan, since)
-    if sheet.bad:
-        unusable = counted(len(sheet.bad), "line cannot be used", "lines cannot be used")
-        problem = FormProblem(f"{unusable}. Nothing was changed.", "csv")
-        return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-    confirmed = form.get("confirmed") == "yes"
-    changes = await prices.put(request.desk, sheet.prices, replace, not confirmed)
-    if not confirmed:
-        plans = sorted({price["plan"] for price in sheet.prices})
-        return await show(request, preview=changes, replaced=plans, ignored=sheet.ignored)
-    removed = f", {changes['removed']:,} removed" if replace else ""
-    counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
-    return request.go(PATH, f"The list was imported: {counts}.")
+    plan, since = request.form.get("list_plan") or DEFAULT_PLAN, request.form.get("list_since", "")
+
+    async def put(sheet: PriceSheet, replace: bool, dry_run: bool) -> dict[str, int]:
+        return await prices.put(request.desk, sheet.prices, replace, dry_run)
+
+    def plans(sheet: PriceSheet) -> set[str]:
+        return {price["plan"] for price in sheet.prices}
+
+    return await import_step(request, PATH, lambda lines: PriceSheet(lines, plan, since), put, plans, show)
 
 
 def edit_link(price: Any) -> dict[str, str]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.admin import route_table
-from heliograph.app.admin.csv_rows import values_of
+from heliograph.app.admin.csv_rows import Sheet, values_of
 from heliograph.app.records import Scope
 from heliograph.app.resources import coverage, prices, routes
 from heliograph.app.resources.desk import NoSuch
+from heliograph.console.list_import import import_step
 from heliograph.console.request import (
     FormProblem,
     Mistake,
@@ -33,8 +34,6 @@ SHOWN = 500
 """Destinations of the coverage that a page shows."""
 MOST_EXAMINED = 10_000
 """Destinations that a page of the coverage looks at: some tenths of a second."""
-BAD_SHOWN = 20
-"""Lines that cannot be used of which is told."""
 
 ASKED = ("q", "connector")
 
@@ -74,7 +73,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
         decision=decision,
         form=request.form,
         problem=problem,
-        **more,
+        **{"preview": None, **more},
     )
 
 
@@ -104,20 +103,15 @@ async def download(request: PageRequest) -> PageResponse:
 
 async def import_list(request: PageRequest) -> PageResponse:
     """Shows the changes by a list, or makes them after the confirmation."""
-    form = request.form
-    connectors = frozenset((await request.desk.connector_names()).values())
-    sheet = await asyncio.to_thread(route_table.read, form.get("csv", "").splitlines(keepends=True), connectors)
-    if sheet.bad:
-        problem = FormProblem("The list cannot be used; nothing was changed.", "csv")
-        return await show(request, problem, bad=sheet.bad[:BAD_SHOWN])
-    replace, confirmed = form.get("replace") == "yes", form.get("confirmed") == "yes"
-    changes = await routes.put(request.desk, sheet.rows, replace, not confirmed)
-    if not confirmed:
-        listed = sorted({row["connector"] for row in sheet.rows})
-        return await show(request, preview=changes, listed=listed, ignored=sheet.ignored)
-    removed = f", {changes['removed']:,} removed" if replace else ""
-    counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
-    return request.go(PATH, f"The list was imported: {counts}.")
+    known = frozenset((await request.desk.connector_names()).values())
+
+    async def put(sheet: Sheet, replace: bool, dry_run: bool) -> dict[str, int]:
+        return await routes.put(request.desk, sheet.rows, replace, dry_run)
+
+    def connectors(sheet: Sheet) -> set[str]:
+        return {row["connector"] for row in sheet.rows}
+
+    return await import_step(request, PATH, lambda lines: route_table.read(lines, known), put, connectors, show)
 
 
 async def show_coverage(request: PageRequest) -> PageResponse:
