@@ -283,21 +283,21 @@ Heliograph is ready, with a simulated operator.
 
 Send a message (v1):
 
-  curl -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
+  curl -w '\\n' -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
        -d to=491701234567 -d from=Heliograph --data-urlencode 'content=Hello, world'
 
 Send one and get a receipt for it (v2), then look at the receipt:
 
-  curl -u {DEMO_NAME}:{DEMO_PASSWORD} {url}/api/v2/messages \\
+  curl -w '\\n' -u {DEMO_NAME}:{DEMO_PASSWORD} {url}/api/v2/messages \\
        -d to=491701234567 -d from=Heliograph --data-urlencode 'content=Your code is 123456' \\
        -d dlr=yes --data-urlencode 'dlr-url={url}{BOARD_PATH}'
   curl {url}{BOARD_PATH}
 
 Send one to a phone that answers, and take the answer (ending 9021 it would be STOP):
 
-  curl -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
+  curl -w '\\n' -u {DEMO_NAME}:{DEMO_API_KEY} {url}/api/v1/messages \\
        -d to=447700909024 -d from={DEMO_NUMBER} --data-urlencode 'content=Shall we deliver on Friday?'
-  curl -u {DEMO_NAME}:{DEMO_API_KEY} '{url}/account/v1/inbound?wait=20'
+  curl -w '\\n' -u {DEMO_NAME}:{DEMO_API_KEY} '{url}/account/v1/inbound?wait=20'
 
 Stop with Ctrl-C.
 """
