@@ -121,19 +121,19 @@ async def test_a_message_without_an_answer_is_known_again(store: Store, given: G
     )
     await kept(store, lost, fresh, answered, other)
     await store.commits.record(Facts(inbound_answered=[answered.key]))
-    assert await store.inbound.repeated(1, [5, 6], START, NODE) == [(5, lost.key, True)]
+    assert (await store.inbound.repeated(1, [5, 6], START, NODE)).copies == [(5, lost.key, True)]
     await store.commits.record(Facts(inbound_lost=[fresh.key, answered.key]))
-    assert await store.inbound.repeated(1, [6, 5], START, NODE) == [(5, lost.key, True), (5, fresh.key, True)]
-    assert await store.inbound.repeated(1, [5], START + REPEAT_MS + 1, NODE) == []
+    assert (await store.inbound.repeated(1, [6, 5], START, NODE)).copies == [(5, lost.key, True), (5, fresh.key, True)]
+    assert (await store.inbound.repeated(1, [5], START + REPEAT_MS + 1, NODE)).copies == []
 
 
 async def test_what_another_node_does_not_answer_is_known_again_soon(store: Store, given: Given) -> None:
     await store.commits.recover(0, NODE)
     one = message(given, digest=5)
     await kept(store, one)
-    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS, OTHER_NODE) == [(5, one.key, False)]
-    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, OTHER_NODE) == [(5, one.key, True)]
-    assert await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, NODE) == []
+    assert (await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS, OTHER_NODE)).copies == [(5, one.key, False)]
+    assert (await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, OTHER_NODE)).copies == [(5, one.key, True)]
+    assert (await store.inbound.repeated(1, [5], START + SLOW_ANSWER_MS + 1, NODE)).copies == []
 
 
 async def test_what_an_earlier_run_did_not_answer_is_known_again_at_once(opener: Opener) -> None:
@@ -145,7 +145,7 @@ async def test_what_an_earlier_run_did_not_answer_is_known_again_at_once(opener:
     store = await opener()
     try:
         assert (await store.commits.recover(0, OTHER_NODE)).unanswered
-        assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == [(5, one.key, True)]
+        assert (await store.inbound.repeated(1, [5], START, OTHER_NODE)).copies == [(5, one.key, True)]
         await store.commits.record(Facts(inbound_answered=[one.key]))
         assert not (await store.commits.recover(0, OTHER_NODE)).unanswered
     finally:
@@ -234,9 +234,9 @@ async def test_what_was_joined_is_forgotten_after_a_while(store: Store, given: G
     await store.commits.record(Facts(inbound_parts=[part(1, one), part(1)]))
     await store.inbound.gather([one], NODE)
     await kept(store, message(given, digest=5, parts_of=one))
-    assert await store.inbound.forget(START, 9) == 0
-    assert await store.inbound.forget(START + 1, 9) == 2
-    assert await store.inbound.repeated(1, [5], START, OTHER_NODE) == []
+    assert await store.inbound.forget(START, START, 9) == 0
+    assert await store.inbound.forget(START + 1, START, 9) == 2
+    assert (await store.inbound.repeated(1, [5], START, OTHER_NODE)).copies == []
     assert len(await store.inbound.ready(START + 1, 9, NODE)) == 1
 
 

@@ -23,9 +23,11 @@ from heliograph.app.facts import (
     Verdict,
 )
 from heliograph.app.marks import attempted
-from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, SingleJob
+from heliograph.app.ports import ConnectorReport, ConnectorState, Fenced, SingleJob, Store
 from heliograph.app.ports.surroundings import Attempt
+from heliograph.app.records import InboundQuery
 from heliograph.app.resources.desk import Desk
+from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
 from heliograph.runtime.alerts import STEADY_ROUNDS, AlertWatch
@@ -283,11 +285,14 @@ async def test_what_phones_sent_to_a_dead_node_is_others(store: SharedStore, oth
     await store.commits.record(Facts(inbound_answered=[told.key]))
     assert len(await store.inbound.gather([parts_of], ONE)) == 1
     await other.leases.heartbeat(OTHER, 9 * LEASE)
-    assert [certain for *_, certain in await other.inbound.repeated(1, [5], START, OTHER)] == [False, False]
+    assert [certain for *_, certain in (await other.inbound.repeated(1, [5], START, OTHER)).copies] == [False, False]
     assert await other.inbound.ready(START, 9, OTHER) == []
     assert await other.leases.release_dead(NO_DEADLINE, within(LEASE)) == [ONE]
 
-    assert await other.inbound.repeated(1, [5, 6], START, OTHER) == [(5, untold.key, True), (5, rowed.key, True)]
+    assert (await other.inbound.repeated(1, [5, 6], START, OTHER)).copies == [
+        (5, untold.key, True),
+        (5, rowed.key, True),
+    ]
     owed = await other.notices.claim(9, START, OTHER)
     assert sorted((each.key, each.attempts, each.body) for each in owed) == [
         (untold.key, 0, b""),
@@ -401,3 +406,104 @@ async def test_messages_that_a_dead_node_left_with_all_parts_ended(
     assert await store.leases.gathered(0, START + 2 * SECOND) == ([], 4)
     assert await store.leases.gathered(START + 3 * SECOND, START + 9 * SECOND) == ([], 0)
     assert await store.leases.gathered(START + 3 * SECOND, START + 10 * SECOND) == ([fresh.key], 1)
+
+
+# --- copies of a message from a phone come to two nodes
+
+
+def copy_of(given: Given, account: Account, last_note: int, **fields: Any) -> InboundMessage:
+    """A copy of a message from a phone, as a node writes it."""
+    values: dict[str, Any] = {
+        "octets": b"Hi", "price": CREDIT, "way": Way.WEBHOOK, "digest": 5, "last_note": last_note, "key": given.key(),
+    }  # fmt: skip
+    return InboundMessage(account.id, 1, "491", "3388", "Hi", coding=0, at=START, **(values | fields))
+
+
+async def newest_note(store: Store, node: int) -> int:
+    return (await store.inbound.repeated(1, [5], START, node)).last_note
+
+
+async def test_of_two_copies_that_were_looked_up_before_either_was_written_one_is_kept(
+    store: SharedStore, other: SharedStore
+) -> None:
+    """The second has no effect: no charge, no opt-out, no reply, no notice. The other facts of its commit are kept."""
+    given, theirs = await joined(store, ONE), await joined(other, OTHER)
+    account = await given.account()
+    known, known_there = await newest_note(store, ONE), await newest_note(other, OTHER)
+    first = copy_of(given, account, known)
+    reply = theirs.accept(theirs.message(account.id, destination="491", queued=True), exempt=True)
+    second = copy_of(theirs, account, known_there, wish=Wish.STOP, reply=reply)
+    unlike = copy_of(theirs, account, known_there, digest=6)
+    retries = [CallbackRetry(account.id, each.key, START, 1, b"body", "", START) for each in (second, unlike)]
+    await store.commits.record(Facts(inbound=[first]))
+    facts = Facts(inbound=[second, unlike], callback_retries=retries)
+    await other.commits.record(facts)
+    assert (second.contested, unlike.contested, facts.inbound) == (True, False, [unlike])
+    assert [record.message.key for record in await store.inbound.find(InboundQuery())] == [unlike.key, first.key]
+    assert await store.customers.balance(account.id) == 98 * CREDIT
+    assert await store.suppressions.find(account.id, "491") is None
+    assert await store.customers.message(account.id, reply.key, reply.tail) is None
+    assert [notice.key for notice in await store.notices.owed(9)] == [unlike.key]
+    assert (await other.inbound.repeated(1, [5], START, OTHER)).copies == [(5, first.key, False)]
+    assert await store.upkeep.audit() == []
+
+
+async def test_a_copy_is_contested_for_a_while_after_the_message_was_answered(
+    store: SharedStore, other: SharedStore
+) -> None:
+    given, theirs = await joined(store, ONE), await joined(other, OTHER)
+    account = await given.account()
+    known = await newest_note(other, OTHER)
+    first = copy_of(given, account, known)
+    await store.commits.record(Facts(inbound=[first]))
+    await store.commits.record(Facts(inbound_answered=[first.key]))
+    late = copy_of(theirs, account, known)
+    await other.commits.record(Facts(inbound=[late]))
+    assert late.contested
+    found = await other.inbound.repeated(1, [5], START, OTHER)
+    assert found.copies == []
+    again, own = copy_of(theirs, account, found.last_note), copy_of(given, account, 0)
+    await store.commits.record(Facts(inbound=[own]))
+    await other.commits.record(Facts(inbound=[again]))
+    assert (own.contested, again.contested) == (False, True)
+    await store.commits.record(Facts(inbound_answered=[own.key]))
+    assert await store.inbound.forget(START - HOUR, START, 9) == 0
+    assert await store.inbound.forget(START - HOUR, START + SECOND, 9) == 2
+    await other.commits.record(Facts(inbound=[replace(again, contested=False)]))
+    assert len(await store.inbound.find(InboundQuery())) == 3
+
+
+async def test_equal_messages_of_a_node_and_messages_that_are_recorded_again_are_not_contested(
+    store: SharedStore, other: SharedStore
+) -> None:
+    given, theirs = await joined(store, ONE), await joined(other, OTHER)
+    account = await given.account()
+    first, second = copy_of(given, account, 0), copy_of(given, account, 0)
+    await store.commits.record(Facts(inbound=[first, second]))
+    third = copy_of(theirs, account, await newest_note(other, OTHER))
+    await other.commits.record(Facts(inbound=[third]))
+    await store.commits.record(Facts(inbound=[first, second]))
+    assert [each.contested for each in (first, second, third)] == [False] * 3
+    assert await store.customers.balance(account.id) == 97 * CREDIT
+
+
+async def test_each_of_many_messages_is_kept_once_when_two_nodes_write_all_at_once(
+    store: SharedStore, other: SharedStore
+) -> None:
+    given, theirs = await joined(store, ONE), await joined(other, OTHER)
+    account = await given.account()
+    known = [await newest_note(store, ONE), await newest_note(other, OTHER)]
+
+    async def write(on: SharedStore, of: Given, last_note: int, digests: range) -> list[InboundMessage]:
+        messages = [copy_of(of, account, last_note, digest=digest) for digest in digests]
+        for start in range(0, len(messages), 7):
+            await on.commits.record(Facts(inbound=messages[start : start + 7]))
+        return messages
+
+    mine, others = await asyncio.gather(
+        write(store, given, known[0], range(1, 151)), write(other, theirs, known[1], range(150, 0, -1))
+    )
+    kept = sorted(each.digest for each in (*mine, *others) if not each.contested)
+    assert kept == list(range(1, 151))
+    assert len(await store.inbound.find(InboundQuery(limit=1_000))) == 150
+    assert await store.customers.balance(account.id) == -50 * CREDIT

@@ -27,6 +27,7 @@ from heliograph.app.facts import (
     Resend,
     UntriedRow,
     Verdict,
+    leave_out_contested,
     notice_key_of,
 )
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH, Recovery, attempted
@@ -46,7 +47,7 @@ from heliograph.domain.message.receipt import NO_CODE, Delivery
 from heliograph.domain.message.state import LISTED, TABLE, State, Trigger
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
-from tests.support.memory_inbound import keep_inbound
+from tests.support.memory_inbound import contest, keep_inbound, note_answers
 from tests.support.memory_leases import claimable, is_unsent, take_worker, unlisted_parts
 from tests.support.memory_reading import MemoryReading, way_of
 from tests.support.memory_retention import redacted
@@ -154,7 +155,11 @@ class MemoryCommits(MemoryReading):
             accept.verdict = Verdict.UNAVAILABLE
         rows = self._open()
         self._place.check_node(self._place.node)
+        leave_out_contested(facts)
         _check(facts)
+        if self._place.shared and facts.inbound:
+            contest(rows, facts.inbound, self._place.node)
+            leave_out_contested(facts)
         if any(message.key in rows.messages for accept in facts.accepts for message in accept.messages):
             raise StoreRejected("a message is there already")
         replies = [
@@ -182,6 +187,7 @@ class MemoryCommits(MemoryReading):
         rows.awaiting |= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting}
         rows.awaiting -= {(each.connector, each.operator_id, each.key, each.segment) for each in facts.awaiting_matched}
         fresh = [each for each in facts.inbound if each.key not in rows.inbound]
+        note_answers(rows, facts.inbound_answered, shared=self._place.shared)
         keep_inbound(rows, facts, self._place.node)
         for each in {each.key: each for each in fresh}.values():
             position = rows.positions.get(each.key, each.key)
@@ -346,7 +352,7 @@ class MemoryCommits(MemoryReading):
                 for key, message in ((key, rows.inbound[key]) for key in sorted(ours(rows.inbound)))
                 if key > above[CALLBACK] and message.way and key not in rows.callbacks and key not in rows.retries
             ],
-            unanswered=bool(rows.unanswered),
+            unanswered=any(not row.answered for row in rows.unanswered.values()),
             early=list(rows.early),
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from heliograph.app.configuration import Exists, Missing, inbound_way
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, PartSet
-from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS, FoundCopies
 from heliograph.app.records import InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.amounts import EntryKind
@@ -16,12 +16,27 @@ from tests.support.memory_reading import MemoryReading
 from tests.support.memory_rows import MemoryPart, PartRow, RetryRow, Rows, UnansweredRow
 
 
+def contest(rows: Rows, messages: Sequence[InboundMessage], node: int) -> None:
+    """Marks messages as contested if another node wrote equal messages after their look-up."""
+    newest = {(row.connector, row.digest): row.number for row in rows.unanswered.values() if row.node != node}
+    for message in messages:
+        since = newest.get((message.connector, message.digest), 0)
+        message.contested = since > message.last_note and message.key not in rows.inbound
+
+
+def note_answers(rows: Rows, answered: Sequence[int], *, shared: bool) -> None:
+    """Deletes the notes of answered messages; nodes that share a store keep them for a while."""
+    for key in answered:
+        if not shared:
+            rows.unanswered.pop(key, None)
+        elif key in rows.unanswered:
+            rows.unanswered[key].answered = True
+
+
 def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
     for key in facts.inbound_lost:
         if key in rows.unanswered:
             rows.unanswered[key].lost = True
-    for key in facts.inbound_answered:
-        rows.unanswered.pop(key, None)
     for message in facts.inbound:
         if message.key in rows.inbound:
             continue
@@ -35,8 +50,9 @@ def keep_inbound(rows: Rows, facts: Facts, node: int) -> None:
         )
         rows.positions[message.key] = max(message.key, _newest(rows, message.account) + 1)
         if message.digest:
+            rows.last_note += 1
             rows.unanswered[message.key] = UnansweredRow(
-                message.connector, message.digest, node, message.at, message.lost
+                message.connector, message.digest, node, message.at, message.lost, rows.last_note
             )
         for (of, _), row in rows.inbound_parts.items():
             if of == message.parts_of and not row.joined and row.node == node:
@@ -85,15 +101,15 @@ class MemoryPulls(MemoryPart):
 class MemoryInbound(MemoryReading):
     """`app.ports.Inbound`."""
 
-    async def repeated(
-        self, connector: int, digests: Sequence[int], now: int, node: int
-    ) -> list[tuple[int, int, bool]]:
-        return [
+    async def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> FoundCopies:
+        rows = self._open()
+        copies = [
             (row.digest, key, row.lost or row.at < now - SLOW_ANSWER_MS)
-            for key, row in sorted(self._open().unanswered.items())
+            for key, row in sorted(rows.unanswered.items())
             if row.connector == connector and row.digest in digests and row.at >= now - REPEAT_MS
-            if row.lost or row.node != node
+            if (row.lost or row.node != node) and not row.answered
         ]
+        return FoundCopies(copies, rows.last_note)
 
     async def gather(self, sets: Sequence[PartSet], node: int) -> list[list[InboundPart]]:
         rows = self._open()
@@ -110,7 +126,7 @@ class MemoryInbound(MemoryReading):
         ]
         return self._claim(rows, ready[:limit], node)
 
-    async def forget(self, before: int, limit: int) -> int:
+    async def forget(self, before: int, answered: int, limit: int) -> int:
         rows = self._open()
         parts = [name for name, row in rows.inbound_parts.items() if row.joined and row.part.at < before][:limit]
         notes = [key for key in sorted(rows.unanswered) if time_of(key) < before][:limit]
@@ -118,7 +134,10 @@ class MemoryInbound(MemoryReading):
             del rows.inbound_parts[name]
         for key in notes:
             del rows.unanswered[key]
-        return len(parts) + len(notes)
+        settled = [key for key, row in rows.unanswered.items() if row.answered and time_of(key) < answered]
+        for key in settled:
+            del rows.unanswered[key]
+        return len(parts) + len(notes) + len(settled)
 
     async def find(self, query: InboundQuery) -> list[InboundRecord]:
         rows = self._open()

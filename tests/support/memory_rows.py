@@ -139,6 +139,9 @@ class UnansweredRow:
     node: int
     at: int
     lost: bool
+    number: int
+    """Ascends with the notes."""
+    answered: bool = False
 
 
 @dataclass(slots=True)
@@ -230,6 +233,8 @@ class Rows:
     """Why replies to inbound messages were not sent, by key."""
     inbound_parts: dict[tuple[PartSet, int], PartRow] = field(default_factory=dict)
     unanswered: dict[int, UnansweredRow] = field(default_factory=dict)
+    last_note: int = 0
+    """The number of the newest of them."""
     suppressions: dict[tuple[int, str], Suppression] = field(default_factory=dict)
     refusal_counts: dict[tuple[int, Reason, int], RefusalCount] = field(default_factory=dict)
     refused_requests: list[RefusedRequest] = field(default_factory=list)

@@ -424,6 +424,11 @@ class InboundMessage:
     tail: int = 0
     sealed: bytes = field(default=b"", repr=False, compare=False)
     """The envelope of `content`, as a `Message` has it."""
+    last_note: int = field(default=0, compare=False)
+    """The number of the newest note when its earlier copies were looked up (`app.ports.inbound.FoundCopies`)."""
+    contested: bool = field(default=False, compare=False)
+    """Set by a store that nodes share if another node wrote an equal message after that look-up. The message is not
+    written then, and has no effect: no charge, no wish, no reply, no notice."""
 
     @property
     def changes_consent(self) -> bool:
@@ -546,6 +551,14 @@ class Facts:
             or self.inbound_lost
             or self.marks
         )
+
+
+def leave_out_contested(facts: Facts) -> None:
+    """Removes contested messages from phones, and the rows of their notices."""
+    contested = {message.key for message in facts.inbound if message.contested}
+    if contested:
+        facts.inbound = [message for message in facts.inbound if not message.contested]
+        facts.callback_retries = [retry for retry in facts.callback_retries if retry.key not in contested]
 
 
 # --- work that the store returns to a node

@@ -50,7 +50,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackEnd, Message, MessageEnd
+from heliograph.app.facts import CallbackEnd, InboundMessage, Message, MessageEnd
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
 
@@ -103,6 +103,14 @@ class Notice:
     """The time (ms) when the present try began."""
     end: MessageEnd | None = field(default=None, compare=False)
     """The fact that owes a fresh notice of a final state."""
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether its subject does not count, because another node was faster: it recorded another end of the message,
+        or wrote the message from the phone."""
+        if self.end is not None:
+            return self.end.superseded
+        return isinstance(self.subject, InboundMessage) and self.subject.contested
 
 
 @dataclass(slots=True)

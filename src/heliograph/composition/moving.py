@@ -28,6 +28,8 @@ _RENAMED: Final = {
     ("callback_retry", "node"): "NULL",
     ("inbound_part", "node"): "NULL",
     ("inbound_unanswered", "lost"): "1",
+    ("inbound_unanswered", "answered"): "0",
+    ("inbound_unanswered", "number"): "0",
 }
 """Columns with another name or value in the file, as SQL."""
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
-from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict
+from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict, leave_out_contested
 from heliograph.app.ports import HOLD_S, Away, Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
@@ -301,6 +301,7 @@ class GroupCommit:
             if self._found:
                 facts.accepts += self._found
                 self._found = []
+            leave_out_contested(facts)
             if facts:
                 self._show(facts, seconds)
 

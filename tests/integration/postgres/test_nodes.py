@@ -63,10 +63,34 @@ async def test_a_message_whose_commit_is_under_way_on_another_node_is_known_agai
     await waits_for_locks(watcher, 2, looking)
     await slow.execute("ROLLBACK")
     await committing
-    assert await looking == [(5, message.key, False)]
+    assert (await looking).copies == [(5, message.key, False)]
     await slow.close()
     await watcher.close()
-    assert await store.inbound.repeated(1, [5], START, ONE) == []
+    assert (await store.inbound.repeated(1, [5], START, ONE)).copies == []
+
+
+async def test_a_copy_of_a_message_whose_commit_is_under_way_on_another_node_waits_for_it(
+    store: PostgresStore, other: PostgresStore, url: str
+) -> None:
+    """Both nodes have looked up their copies before. Neither commit sees the other's rows when it begins."""
+    given, theirs = await joined(store, ONE), await joined(other, OTHER)
+    account = await given.account()
+    first, second = (
+        InboundMessage(account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, key=each.key(), digest=5)
+        for each in (given, theirs)
+    )
+    watcher = await asyncpg.connect(url)
+    slow = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
+    await slow.execute("BEGIN; SELECT 1 FROM account FOR UPDATE")
+    committing = asyncio.create_task(store.commits.record(Facts(inbound=[first])))
+    await waits_for_locks(watcher, 1, committing)
+    copying = asyncio.create_task(other.commits.record(Facts(inbound=[second])))
+    await waits_for_locks(watcher, 2, copying)
+    await slow.execute("ROLLBACK")
+    await asyncio.gather(committing, copying)
+    assert (first.contested, second.contested) == (False, True)
+    await slow.close()
+    await watcher.close()
 
 
 # --- races

@@ -17,6 +17,7 @@ from heliograph.app.facts import (
     CallbackEnd,
     CallbackRetry,
     Facts,
+    InboundMessage,
     MessageEnd,
     Queueing,
     Submission,
@@ -199,6 +200,10 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
                 dequeued=[(sent[2].account, sent[2].key)],
             )
         )
+        phone = InboundMessage(account.id, 1, "491", "3388", "Hi", b"Hi", 0, START, key=given.key(), digest=given.now)
+        await store.commits.record(Facts(inbound=[phone]))
+        await store.commits.record(Facts(inbound_answered=[phone.key]))
+        await store.inbound.repeated(1, [phone.digest], START, NODE)
         await store.customers.reschedule(account.id, moved.key, moved.tail, START + 2 * HOUR, START + 3 * HOUR, START)
         await store.customers.cancel(account.id, gone.key, gone.tail, START)
         await store.queue.claim(1, 10, START, NODE)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from heliograph.app.configuration import Account
-from heliograph.app.facts import CallbackEnd, Facts, Message, MessageEnd
+from heliograph.app.facts import CallbackEnd, Facts, InboundMessage, Message, MessageEnd
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notice import Notice, ReachedState, notice_of
 from heliograph.app.notices import notifier
@@ -119,6 +119,17 @@ def test_an_end_that_does_not_count_is_not_told(desk: Desk, rowed: bool) -> None
     assert desk.notifier.in_the_air == 0
     assert desk.notifier.room == room + 1
     assert [retry.claimed for retry in desk.gathering.facts.callback_retries] == [False] * rowed
+
+
+def test_a_message_from_a_phone_that_another_node_wrote_is_not_told(desk: Desk) -> None:
+    text = InboundMessage(1, 1, "491", "3388", "Hi", b"Hi", 0, START, way=Way.WEBHOOK, key=first_key_at(START))
+    desk.notifier.owe(Notice(1, text.key, text, START))
+    facts = desk.begin()
+    text.contested = True
+    desk.notifier.spill(facts, START + 4 * KEEP_MS, FAR)
+    desk.notifier.committed()
+    assert (desk.notifier.in_the_air, desk.notifier.room) == (0, notifier.IN_THE_AIR)
+    assert not facts.callback_retries + desk.gathering.facts.callback_retries
 
 
 def delivered(message: Message, at: int) -> Notice:

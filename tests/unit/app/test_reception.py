@@ -451,6 +451,100 @@ async def test_what_is_looked_up_at_the_end_is_put_off_once(desk: Desk) -> None:
     assert await other.kept() == []
 
 
+# --- two nodes have looked up copies before either wrote one
+
+
+Copies = tuple[Desk, Desk, Link, Link]
+
+
+@pytest.fixture
+async def copies(desk: Desk) -> Copies:
+    """The node with the slow commit, the faster node, and the link of each. Both have looked up their copies."""
+    slow = await Desk(desk.rows, shared=True).open()
+    fast = await beside(slow)
+    links = Link(), Link()
+    for each, link in zip((slow, fast), links, strict=True):
+        each.store._place.shared = True
+        await each.number() if each is slow else await each.directory.refresh()
+        each.reception.receive(1, link.sends("Hello"))
+        await each.reception.look_up()
+    return slow, fast, *links
+
+
+async def look_again(desk: Desk) -> None:
+    desk.reception.repeats.tick()
+    await desk.settle()
+
+
+async def test_a_copy_of_a_lost_link_is_dropped_if_another_node_wrote_the_message(copies: Copies) -> None:
+    slow, fast, first, second = copies
+    facts = slow.begin()
+    await fast.commit()
+    first.up = False
+    await slow.end(facts)
+    await look_again(slow)
+    assert (first.answers, second.answers, len(await slow.kept())) == ([], [("Hello", True)], 1)
+    assert (slow.reception.repeats.in_doubt, slow.reception.repeats.waiting) == (0, {})
+
+
+async def test_a_copy_is_answered_if_the_other_node_lost_its_link(copies: Copies) -> None:
+    slow, fast, first, second = copies
+    facts = slow.begin()
+    second.up = False
+    await fast.commit()
+    await fast.settle()
+    await slow.end(facts)
+    assert first.answers == []
+    await look_again(slow)
+    assert (first.answers, second.answers, len(await slow.kept())) == ([("Hello", True)], [], 1)
+
+
+async def test_equal_messages_over_links_that_stand_are_two_messages(copies: Copies) -> None:
+    slow, fast, first, second = copies
+    facts = slow.begin()
+    await fast.commit()
+    await slow.end(facts)
+    await look_again(slow)
+    assert (first.answers, second.answers) == ([], [("Hello", True)])
+    await fast.unanswered()
+    await look_again(slow)
+    assert (first.answers, len(await slow.kept())) == ([("Hello", True)], 2)
+    assert [notice.key for notice in (*slow.owed[1:], *fast.owed)] == sorted(slow.rows.inbound, reverse=True)
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_a_copy_is_dropped_even_if_the_other_node_has_settled_its_answer(copies: Copies, before: bool) -> None:
+    slow, fast, first, _ = copies
+    facts = slow.begin()
+    await fast.commit()
+    await fast.unanswered()
+    first.up = not before
+    await slow.end(facts)
+    first.up = False
+    await look_again(slow)
+    assert (first.answers, len(await slow.kept())) == ([], 1)
+    assert slow.reception.repeats.in_doubt == 0
+
+
+async def test_a_copy_that_was_put_off_meanwhile_is_dropped(copies: Copies) -> None:
+    slow, fast, first, _ = copies
+    slow.fail(slow.begin())
+    await fast.commit()
+    slow.healthy = True
+    await slow.settle()
+    assert (first.answers, len(await slow.kept())) == ([("Hello", False)], 1)
+    assert slow.reception.repeats.waiting == {}
+
+
+async def test_a_contested_copy_is_put_off_after_the_end(copies: Copies) -> None:
+    slow, fast, first, _ = copies
+    facts = slow.begin()
+    await fast.commit()
+    slow.reception.close()
+    await slow.end(facts)
+    assert (first.answers, slow.reception.repeats.in_doubt) == ([("Hello", False)], 0)
+
+
 async def no_claims_given_up(worker: int, node: int) -> Any:
     del worker, node
     return type("Recovered", (), {"unanswered": True})

@@ -8,7 +8,8 @@
 4. A part becomes a separate fact (`_keep_part`), over any bind or node. After each commit with parts (`_sets`),
    complete sets are claimed and joined (`look_up`). Sets that stay incomplete are joined by `keep_house`.
 5. `prepare`, right before the commit: the message gets its price, and its notice is owed.
-6. `committed`: the operator gets its answer, and a STOP withdraws waiting messages.
+6. `committed`: the operator gets its answer, and a STOP withdraws waiting messages. A *contested* message was not
+   written, since another node wrote an equal message first: `Repeats` gets it back.
 
 What can go wrong: the commit fails (`refused`). The operator gets an error, and the message stays among the facts; the
 operator's next copy is then a repeat.
@@ -23,7 +24,7 @@ from heliograph.app.inbound.reading import Reader
 from heliograph.app.inbound.repeats import Arrival, Repeats
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Clock, Gathering, Inbound, Incoming, Unavailable
-from heliograph.app.ports.inbound import REPEAT_MS
+from heliograph.app.ports.inbound import ANSWERED_KEPT_MS, REPEAT_MS
 from heliograph.domain.message.opt_out import Wish
 
 MOST_WAITING: Final = 10_000
@@ -112,7 +113,7 @@ class Reception:
         text = self._reader.text_of(connector, data)
         arrival.message = message = InboundMessage(
             0, connector, incoming.sender, incoming.recipient, text, data.octets, incoming.coding, now,
-            digest=incoming.digest,
+            digest=incoming.digest, last_note=arrival.last_note,
         )  # fmt: skip
         self._give(message)
         self.repeats.waiting[connector, incoming.digest] = arrival
@@ -165,6 +166,9 @@ class Reception:
         committed, self._committing = self._committing, []
         for arrival in committed:
             incoming, message = arrival.incoming, arrival.message
+            if message is not None and message.contested:
+                self.repeats.reconsider(arrival, message.digest, may_take=not self._closed)
+                continue
             written = incoming is not None and incoming.answer(True)
             if message is not None and message.wish is Wish.STOP:
                 self._withdraw(message.account, message.sender, message.key)
@@ -204,7 +208,7 @@ class Reception:
         Raises Unavailable."""
         now = self._clock.now()
         self._join(await self._store.ready(now - self._parts_ms, READY, self._node))
-        await self._store.forget(now - self._parts_ms - REPEAT_MS, FORGOTTEN)
+        await self._store.forget(now - self._parts_ms - REPEAT_MS, now - ANSWERED_KEPT_MS, FORGOTTEN)
         self.repeats.keep_house(now)
 
     def _join(self, sets: Sequence[Sequence[InboundPart]]) -> None:

@@ -12,10 +12,15 @@ stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`)
     was answered, link went within SETTLED_MS  `_lost`         the same message, for `REPEAT_MS`
     was answered SETTLED_MS ago, link stands   (forgotten)     another message
     came to another node, or an earlier run    (the store)     looked up: `_unsure`, `_looked_up`, `_held`
+    is written by another node after that      (the store)     contested: not written, looked up again
 
 The store is asked only if the link may have been another process's: an earlier run's for a while after the start, and
 other nodes' always. A copy of a message that another node may still answer is held (`_held`). It is looked up once a
 second, until that node has settled its answer or has been silent for `SLOW_ANSWER_MS`.
+
+Two nodes may look up copies of a message before either has written it. The later commit then leaves its copy out as
+*contested* (`InboundMessage.contested`). If the copy's link is gone, the copy is dropped, since the operator sends it
+again. Otherwise it is held and looked up again.
 
 What can go wrong: the store is away during a look-up. The operator then gets an error and repeats the message.
 """
@@ -55,6 +60,11 @@ class Arrival:
     """The content of a whole message, without its header."""
     message: InboundMessage | None = None
     """The message as it is written; None for a part."""
+    last_note: int = 0
+    """The number of the newest note at its look-up."""
+    contested: bool = False
+    """Whether another node wrote an equal message after its look-up. Without a link it then counts as a copy of that
+    message, even after the other node has settled its answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -257,7 +267,7 @@ class Repeats:
                     self._answer_again(keys.pop(0), digest, incoming)
                 elif digest in open_elsewhere and incoming.stands():
                     self._held.append(arrival)
-                elif may_take() and digest not in open_elsewhere:
+                elif may_take() and digest not in open_elsewhere and (not arrival.contested or incoming.stands()):
                     self._take(arrival, incoming)
                 else:
                     self._refuse(arrival)
@@ -265,15 +275,18 @@ class Repeats:
     async def _ask(self, arrivals: Sequence[Arrival]) -> tuple[dict[Digest, list[int]], set[Digest]]:
         """Asks the store for earlier messages that equal the arrivals. Returns the keys of messages that have certainly
         lost their answer, and the digests of messages that another node may still answer."""
-        by_connector: dict[int, list[int]] = {}
+        by_connector: dict[int, list[tuple[Arrival, int]]] = {}
         for arrival in arrivals:
             if arrival.incoming is not None:
-                by_connector.setdefault(arrival.connector, []).append(arrival.incoming.digest)
+                by_connector.setdefault(arrival.connector, []).append((arrival, arrival.incoming.digest))
         lost: dict[Digest, list[int]] = {}
         open_elsewhere: set[Digest] = set()
-        for connector, digests in by_connector.items():
+        for connector, asked in by_connector.items():
+            digests = [digest for _, digest in asked]
             found = await self._store.repeated(connector, digests, self._clock.now(), self._node)
-            for each, key, certain in found:
+            for arrival, _ in asked:
+                arrival.last_note = found.last_note
+            for each, key, certain in found.copies:
                 if key in self._repeated or key in self._repeated_before:
                     continue
                 if certain:
@@ -298,6 +311,18 @@ class Repeats:
     def _end_wait(self, arrival: Arrival, digest: Digest) -> None:
         if self.waiting.get(digest) is arrival:
             del self.waiting[digest]
+
+    def reconsider(self, arrival: Arrival, digest: int, *, may_take: bool) -> None:
+        """Takes back a contested arrival: it is looked up again at the next `tick`, so that the loss of its link shows
+        until then. Refuses it if its link is gone, and unless `may_take`."""
+        arrival.message, arrival.contested = None, True
+        incoming = arrival.incoming
+        if incoming is None:
+            self._end_wait(arrival, (arrival.connector, digest))
+        elif incoming.stands() and may_take:
+            self._held.append(arrival)
+        else:
+            self._refuse(arrival)
 
     def committed(self, arrival: Arrival, message: InboundMessage, *, written: bool) -> None:
         """Notes that a whole message is durable, and whether its answer was written."""

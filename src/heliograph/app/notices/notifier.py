@@ -136,7 +136,7 @@ class Notifier:
                     )
                 )
         for notice in self._committing:
-            if notice.key <= mark and not notice.rowed:
+            if notice.key <= mark and not notice.rowed and not notice.is_overtaken:
                 self._hold(facts, notice)
         if mark > self.mark:
             self.mark = facts.marks[CALLBACK] = mark
@@ -146,19 +146,19 @@ class Notifier:
         if not self._committing:
             return
         committed, self._committing = self._committing, []
-        standing = [notice for notice in committed if notice.end is None or not notice.end.superseded]
+        standing = [notice for notice in committed if not notice.is_overtaken]
         if len(standing) < len(committed):
-            self._drop_superseded(committed)
+            self._drop_overtaken(committed)
         for notice in self._deliver(standing):
             self._leave_to_rows(notice)
 
-    def _drop_superseded(self, notices: Sequence[Notice]) -> None:
-        """Drops the notices of ends that do not count, because another node recorded a different end before. That node
-        owes the notice. If both have written its row, the row is free again, and tells the end that stands."""
+    def _drop_overtaken(self, notices: Sequence[Notice]) -> None:
+        """Drops the notices of subjects that do not count, because another node was faster. That node owes the notice.
+        If both nodes have written the row of an end, the row is free again, and tells the end that stands."""
         for notice in notices:
-            if notice.end is not None and notice.end.superseded:
+            if notice.is_overtaken:
                 self._give_back(notice)
-                if notice.rowed:
+                if notice.rowed and notice.end is not None:
                     self._leave_to_rows(notice)
 
     # --- from the rows

@@ -30,6 +30,9 @@ class Commits(Protocol):
         An end for a Cancelled message is skipped. A store that nodes share marks such an end as `superseded` if another
         one stands.
 
+        A store that nodes share leaves out messages from phones that another node was faster with, marks them as
+        `contested`, and removes them from `facts`.
+
         Raises StoreRejected if a value of a fact cannot be written. `app.commit.isolate` then records the other facts.
         A store that does not answer may raise Unavailable after HOLD_S.
 

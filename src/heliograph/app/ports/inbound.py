@@ -1,6 +1,7 @@
 """Inbound messages: repeats, parts that wait for the others, searches, and the customers' pull interface."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
@@ -14,21 +15,32 @@ SLOW_ANSWER_MS = 5_000
 """Age (ms) from which a message that another node has not answered counts as never answered: otherwise it would
 be settled (`app.inbound.repeats.SETTLED_MS`)."""
 
+ANSWERED_KEPT_MS = 60_000
+"""Milliseconds for which nodes that share a store keep the note of an answered message. A node may write a copy that it
+looked up before, as late as its lease allows; that is a few seconds, and clocks differ by up to 20 s."""
 
 PAGE_OCTETS = 2_000_000
 """Octets of the messages of a page. A page ends early, after the message that exceeds this limit."""
 
 
+@dataclass(slots=True)
+class FoundCopies:
+    """The result of a look-up of earlier copies."""
+
+    copies: list[tuple[int, int, bool]]
+    """Digest and key of each copy, oldest first, and whether it has certainly lost its answer."""
+    last_note: int = 0
+    """The number of the newest note when the look-up began; 0 in a store without other nodes. An equal message of
+    another node with a later note contests the messages that were looked up (`InboundMessage.contested`)."""
+
+
 class Inbound(Protocol):
     """Messages from phones, and the numbers that they are sent to."""
 
-    async def repeated(
-        self, connector: int, digests: Sequence[int], now: int, node: int
-    ) -> list[tuple[int, int, bool]]:
-        """Returns digests and keys of messages of the last `REPEAT_MS` that equal one of these and may not have been
-        answered, oldest first. The third value tells whether the missing answer is certain.
+    async def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> FoundCopies:
+        """Finds the messages of the last `REPEAT_MS` that equal one of these and may not have been answered.
 
-        It is certain if the link is known to be gone, or if another node has not confirmed the answer for
+        A lost answer is certain if the link is known to be gone, or if another node has not confirmed the answer for
         `SLOW_ANSWER_MS`. For links of this node, only certain cases are returned. Waits for commits of other nodes that
         are under way.
         """
@@ -39,9 +51,9 @@ class Inbound(Protocol):
     async def ready(self, before: int, limit: int, node: int) -> list[list[InboundPart]]:
         """Claims up to `limit` sets that are complete, or that have a part older than `before`."""
 
-    async def forget(self, before: int, limit: int) -> int:
-        """Deletes up to `limit` joined parts and as many notes of unanswered messages, all from before `before`.
-        Returns how many."""
+    async def forget(self, before: int, answered: int, limit: int) -> int:
+        """Deletes up to `limit` joined parts and as many notes of unanswered messages, all from before `before`; and
+        notes of answered messages from before `answered`. Returns how many."""
 
     async def find(self, query: InboundQuery) -> list[InboundRecord]:
         """Returns messages, newest first."""

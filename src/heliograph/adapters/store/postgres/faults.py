@@ -40,6 +40,8 @@ _UNCODABLE = "22000"
 
 _FENCED = "HG001"
 
+_CONTESTED = "HG002"
+
 _STATEMENT_CODES = frozenset({"26000", "42P05"})
 """A prepared statement is missing, or is there already: the session is not the one that prepared it."""
 
@@ -91,6 +93,11 @@ def is_outage(fault: BaseException) -> bool:
 def is_passing(fault: BaseException) -> bool:
     """Returns whether the transaction was rolled back only because another transaction was in its way."""
     return code_of(fault) in _AGAIN
+
+
+def contested_keys(fault: BaseException) -> set[int]:
+    """Returns the keys of contested messages from phones, if the transaction was rolled back because of them."""
+    return set(map(int, str(getattr(fault, "detail", "")).split())) if code_of(fault) == _CONTESTED else set()
 
 
 def is_repeat(fault: BaseException) -> bool:

@@ -3,6 +3,7 @@
 -- this file is read. It is run again after each migration, hence OR REPLACE.
 --
 -- HG001: this node's work was given to other nodes.
+-- HG002: other nodes have written equal messages from phones; the detail has the keys of the contested messages.
 
 -- --- used by other functions
 
@@ -598,29 +599,56 @@ END $$;
 
 CREATE OR REPLACE FUNCTION record_inbound_answered(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM inbound_unanswered WHERE key = ANY (p_key);
+    UPDATE inbound_unanswered SET answered = true WHERE key = ANY (p_key);
 END $$;
 
--- Lets `find_repeated` of other nodes wait for the end of this transaction. The calling statement must begin with it,
--- because a transaction that waits here must not hold other locks.
-CREATE OR REPLACE FUNCTION record_inbound_begun(p_node bigint) RETURNS void LANGUAGE plpgsql AS $$
+-- Begins the writing of messages from phones. The calling statement must begin with it, because a transaction that waits
+-- here must not hold other locks.
+--
+-- 1. `find_repeated` of other nodes waits for the end of this transaction.
+-- 2. Of two transactions with equal messages, the second waits for the first. Digests share 256 locks, because the
+--    server has room for some thousands.
+-- 3. A message is contested if another node wrote an equal message after the look-up of its earlier copies: its note has a
+--    number above `p_last_note`. Raises HG002 then, before anything is written.
+CREATE OR REPLACE FUNCTION record_inbound_begun(
+    p_node bigint, p_key bigint[], p_connector bigint[], p_digest bigint[], p_last_note bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    contested text;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended('inbound', p_node));
+    PERFORM pg_advisory_xact_lock(hashtext('inbound'), d.share) FROM (
+        SELECT DISTINCT (digest & 255)::integer AS share FROM unnest(p_digest) AS digest WHERE digest <> 0 ORDER BY share
+    ) AS d;
+    SELECT string_agg(DISTINCT i.key::text, ' ') INTO contested
+    FROM unnest(p_key, p_connector, p_digest, p_last_note) AS i (key, connector, digest, last_note)
+    JOIN inbound_unanswered AS u ON u.connector = i.connector AND u.digest = i.digest
+    WHERE u.node <> p_node AND u.number > i.last_note
+      AND NOT EXISTS (SELECT 1 FROM inbound AS o WHERE o.key = i.key);
+    IF contested IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HG002', DETAIL = contested,
+            MESSAGE = 'another node has written equal messages from phones';
+    END IF;
 END $$;
 
 -- Finds unanswered messages that a new message may repeat, oldest first, and whether the repeat is certain. Waits for
--- commits of other nodes under way: such a node may be dead by now, and the operator faster than its commit.
+-- commits of other nodes under way: such a node may be dead by now, and the operator faster than its commit. Each row has
+-- the number of the newest note before that, so each note up to it was found.
 CREATE OR REPLACE FUNCTION find_repeated(
     p_connector bigint, p_digest bigint[], p_since bigint, p_slow bigint, p_node bigint
-) RETURNS TABLE (digest bigint, key bigint, certain boolean) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (digest bigint, key bigint, certain boolean, last_note bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    newest bigint;
 BEGIN
+    SELECT s.last_value - (NOT s.is_called)::integer INTO newest FROM inbound_note AS s;
     PERFORM pg_advisory_xact_lock(hashtextextended('inbound', n.number)) FROM (
         SELECT number FROM node WHERE number <> p_node ORDER BY number
     ) AS n;
     RETURN QUERY
-    SELECT u.digest, u.key, u.lost OR u.at < p_slow FROM inbound_unanswered AS u
-    WHERE u.connector = p_connector AND u.digest = ANY (p_digest) AND u.at >= p_since
-      AND (u.lost OR u.node <> p_node)
+    SELECT u.digest, u.key, u.lost OR u.at < p_slow, newest
+    FROM (SELECT 1) AS always LEFT JOIN inbound_unanswered AS u
+        ON u.connector = p_connector AND u.digest = ANY (p_digest) AND u.at >= p_since
+        AND (u.lost OR u.node <> p_node) AND NOT u.answered
     ORDER BY u.key;
 END $$;
 

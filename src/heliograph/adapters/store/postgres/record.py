@@ -9,6 +9,7 @@ from typing import Any
 from heliograph.adapters.store.postgres.connections import TRIES, Unresolved, Writer, resolve
 from heliograph.adapters.store.postgres.driver import drive
 from heliograph.adapters.store.postgres.faults import (
+    contested_keys,
     describe,
     is_elsewhere,
     is_loss,
@@ -25,6 +26,7 @@ from heliograph.adapters.store.postgres.statement import (
     FunctionCalls,
     accounts_of,
     add_accepts,
+    add_begin,
     add_consents,
     add_others,
     add_singles,
@@ -32,7 +34,7 @@ from heliograph.adapters.store.postgres.statement import (
 )
 from heliograph.adapters.store.shared.past import nudge_mark
 from heliograph.adapters.store.shared.suppressions import fail_suppressed
-from heliograph.app.facts import Accept, Facts, Verdict
+from heliograph.app.facts import Accept, Facts, Verdict, leave_out_contested
 from heliograph.app.ports import StoreRejected, Unavailable
 
 _VOID = "SELECT void_accepts($1, $2, $3, $4)"
@@ -140,14 +142,14 @@ class Recorder:
         return replayed
 
     async def _write(self, facts: Facts) -> list[Accept]:
-        """Writes the facts in a transaction. Tries again after a conflict, or if a lost transaction was undone."""
+        """Writes the facts in a transaction. Tries again after a conflict, without contested messages, or if a lost
+        transaction was undone."""
         accepts = facts.accepts
-        for batch in (accept for accept in accepts if accept.batch):
-            for message in batch.messages:
-                message.batch = batch.key
+        _name_batches(accepts)
         tries, again = 0, False
         while True:
             tries += 1
+            leave_out_contested(facts)
             writer = await self._open()
             try:
                 verdicts = await self._execute(writer, facts, again=again)
@@ -162,6 +164,8 @@ class Recorder:
             except Exception as fault:
                 if is_repeat(fault) and not again:
                     again = True
+                    continue
+                if _mark_contested(facts, fault):
                     continue
                 if is_unfit(fault):
                     raise StoreRejected(describe(fault)) from fault
@@ -178,8 +182,7 @@ class Recorder:
         single = are_single(facts)
         calls = FunctionCalls()
         writer.seq += 1
-        if facts.inbound:
-            calls.add("record_inbound_begun", self.node or 0)
+        add_begin(calls, facts.inbound, self.node or 0)
         calls.add("record_open", writer.id, writer.seq, [] if single else accounts)
         add_consents(calls, facts.inbound)
         if accepts:
@@ -288,6 +291,21 @@ def without(facts: Facts, done: Facts) -> Facts:
             values = [value for value in values if id(value) not in known]
         left[each.name] = values
     return Facts(**left)
+
+
+def _name_batches(accepts: list[Accept]) -> None:
+    """Sets the batch of each message of a request with several."""
+    for batch in (accept for accept in accepts if accept.batch):
+        for message in batch.messages:
+            message.batch = batch.key
+
+
+def _mark_contested(facts: Facts, fault: Exception) -> bool:
+    """Marks the messages that made the store undo the transaction as contested. Returns whether there are any."""
+    contested = contested_keys(fault)
+    for message in facts.inbound:
+        message.contested = message.key in contested
+    return bool(contested)
 
 
 def _set_verdicts(accepts: list[Accept], verdicts: list[int] | None) -> list[Accept]:

@@ -688,14 +688,19 @@ CREATE INDEX inbound_sender ON inbound (sender, (key + 0));
 CREATE INDEX inbound_recipient ON inbound (recipient, (key + 0));
 CREATE INDEX inbound_replied ON inbound (replied) WHERE replied <> 0;
 
--- Messages that may not have been acknowledged: an equal message may be a repeat.
+CREATE SEQUENCE inbound_note;
+
+-- Notes of messages that may not have been acknowledged: an equal message may be a repeat. Once the answer has certainly
+-- arrived, the note stays for a minute, so that a copy of another node's slow commit is found.
 CREATE TABLE inbound_unanswered (
     key       bigint PRIMARY KEY,
     connector bigint NOT NULL,
     digest    bigint NOT NULL,                 -- of the received octets
     node      bigint NOT NULL,                 -- node with the link that it came over
     at        bigint NOT NULL,
-    lost      boolean NOT NULL                 -- that link is gone
+    lost      boolean NOT NULL,                -- that link is gone
+    answered  boolean NOT NULL DEFAULT false,
+    number    bigint NOT NULL DEFAULT nextval('inbound_note') -- ascends; see `record_inbound_begun`
 ) WITH (fillfactor = 50);
 
 CREATE INDEX inbound_unanswered_digest ON inbound_unanswered (connector, digest);

@@ -154,6 +154,12 @@ def add_accepts(calls: FunctionCalls, accepts: list[Accept], accounts: list[int]
     )
 
 
+def add_begin(calls: FunctionCalls, messages: list[InboundMessage], node: int) -> None:
+    """Adds the begin of the writing of messages from phones. Must be the first call."""
+    if messages:
+        calls.add("record_inbound_begun", node, *_columns(messages, "key", "connector", "digest", "last_note"))
+
+
 def add_consents(calls: FunctionCalls, messages: list[InboundMessage]) -> None:
     """Adds wishes of phones, before the requests: a request after a STOP finds its number suppressed."""
     asked = [each for each in messages if each.reply is not None or each.changes_consent]

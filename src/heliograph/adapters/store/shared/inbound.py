@@ -3,6 +3,7 @@ customers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.network import tables_changed
@@ -11,7 +12,7 @@ from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse,
 from heliograph.adapters.store.shared.trace import callback_of
 from heliograph.app.configuration import Exists, Missing, inbound_way
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
-from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS
+from heliograph.app.ports.inbound import PAGE_OCTETS, REPEAT_MS, SLOW_ANSWER_MS, FoundCopies
 from heliograph.app.records import CallbackView, InboundQuery, InboundRecord
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.way import Way
@@ -19,6 +20,10 @@ from heliograph.domain.money.pricing import DEFAULT_PLAN
 from heliograph.domain.numbers.number_rules import InboundNumber, normalise_number
 from heliograph.domain.numbers.phone import prefixes
 from heliograph.domain.text.inbound import reply_reference
+
+ANSWERED: Final = 20_000
+"""Most notes of answered messages that are deleted at once. Each node deletes so many every few seconds, so thousands
+of messages a second do not pile up."""
 
 
 class StoredPulls(Operations):
@@ -41,13 +46,12 @@ class StoredPulls(Operations):
 
 class StoredInbound(Operations):
     @lookup
-    def repeated(
-        self, connector: int, digests: Sequence[int], now: int, node: int
-    ) -> Steps[list[tuple[int, int, bool]]]:
+    def repeated(self, connector: int, digests: Sequence[int], now: int, node: int) -> Steps[FoundCopies]:
         rows = yield Q.repeated(
             connector=connector, digests=list(digests), since=now - REPEAT_MS, slow=now - SLOW_ANSWER_MS, node=node
         )
-        return [(digest, key, bool(certain)) for digest, key, certain in rows]
+        copies = [(digest, key, bool(certain)) for digest, key, certain, _ in rows if key is not None]
+        return FoundCopies(copies, rows[0][3] if rows else 0)
 
     @write
     def gather(self, sets: Sequence[PartSet], node: int) -> Steps[list[list[InboundPart]]]:
@@ -59,10 +63,11 @@ class StoredInbound(Operations):
         return (yield from _claim([PartSet(*row) for row in rows], before, node))
 
     @write
-    def forget(self, before: int, limit: int) -> Steps[int]:
+    def forget(self, before: int, answered: int, limit: int) -> Steps[int]:
         parts = yield Q.forget_joined(before=before, limit=limit)
         notes = yield Q.forget_unanswered(before=first_key_at(before), limit=limit)
-        return len(parts) + len(notes)
+        settled = yield Q.forget_answered(before=first_key_at(answered), limit=ANSWERED)
+        return len(parts) + len(notes) + len(settled)
 
     @browse
     def find(self, query: InboundQuery) -> Steps[list[InboundRecord]]:

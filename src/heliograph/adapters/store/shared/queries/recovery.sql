@@ -34,6 +34,3 @@ WHERE i.key > :mark {of_worker(i.key)} AND i.way <> {Way.NONE}
   AND NOT EXISTS (SELECT 1 FROM callback AS c WHERE c.key = i.key)
   AND NOT EXISTS (SELECT 1 FROM callback_retry AS r WHERE r.key = i.key)
 ORDER BY i.key;
-
--- unanswered_inbound: Whether any inbound message may still be repeated.
-SELECT EXISTS (SELECT 1 FROM inbound_unanswered ORDER BY key LIMIT 1);

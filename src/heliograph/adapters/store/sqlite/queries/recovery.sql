@@ -24,3 +24,6 @@ SELECT max(
     coalesce((SELECT max(key) FROM message), 0), coalesce((SELECT max(key) FROM batch), 0),
     coalesce((SELECT max(key) FROM inbound), 0)
 );
+
+-- unanswered_inbound: Whether any inbound message may still be repeated.
+SELECT EXISTS (SELECT 1 FROM inbound_unanswered ORDER BY key LIMIT 1);
