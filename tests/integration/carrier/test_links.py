@@ -373,7 +373,7 @@ async def test_an_operator_that_forgot_the_bind_is_bound_anew_when_the_others_ar
         smsc.link.flush()
         await wait_until(lambda: len(rig.events.outcomes) == 3)
         assert rig.events.accepted == 2
-        await wait_until(lambda: len(smsc.links) == 2 and rig.carrier.capacity)
+        await wait_until(lambda: len(smsc.links) >= 2 and rig.carrier.capacity)
         assert smsc.links[0].unbound
 
 
@@ -541,7 +541,7 @@ async def test_drain_of_what_never_bound_is_quick() -> None:
         smsc.bind_status = None
         rig = Rig(connector(smsc.port, binds=3))
         rig.carrier.start()
-        await wait_until(lambda: len(smsc.links) == 3)
+        await wait_until(lambda: len(smsc.links) >= 3)
         began = time.monotonic()
         await rig.drain(PATIENCE_S)
         assert time.monotonic() - began < PATIENCE_S / 2

@@ -137,7 +137,7 @@ async def test_a_link_that_goes_with_a_question_on_its_way_gives_no_outcome() ->
         rig.carrier.ask(QUESTION)
         await wait_until(lambda: smsc.links[0].queries)
         smsc.link.cut()
-        await wait_until(lambda: len(smsc.links) == 2 and rig.carrier.can_ask)
+        await wait_until(lambda: len(smsc.links) >= 2 and rig.carrier.can_ask)
         assert rig.events.outcomes == {}
         assert rig.events.reports == []
 
