@@ -52,6 +52,15 @@ def test_fields_and_errors_are_found_by_keyboard(opened: Opener) -> None:
     expect(page.get_by_role("link", name="Errors", exact=True)).to_be_visible()
 
 
+def test_a_phone_shows_the_text_before_the_contents(opened: Opener) -> None:
+    page = reference(opened, PHONE).page
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+    errors = page.get_by_role("link", name="Errors", exact=True)
+    expect(errors).to_be_hidden()
+    page.get_by_text("Contents", exact=True).click()
+    expect(errors).to_be_visible()
+
+
 def test_operations_are_called_with_ones_own_key(opened: Opener) -> None:
     operator = reference(opened)
     page = operator.page

@@ -10,6 +10,13 @@ function made(kind, properties = {}, ...children) {
   return element;
 }
 
+// --- contents: a phone shows the text first, and the contents on a click
+
+const narrow = matchMedia("(max-width: 59.99rem)");
+const fold = () => { one("#contents").open = !narrow.matches; };
+narrow.addEventListener("change", fold);
+fold();
+
 // --- samples: tabs of languages, one choice for the whole page
 
 const REMEMBERED = "heliograph-language";
