@@ -16,7 +16,7 @@ from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.money.costs import CostHistory
 from heliograph.domain.numbers.country import country_of
-from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
+from heliograph.domain.numbers.phone import PrefixTable
 
 MARGIN_BY: Final = ("connector", "country", "network", "plan")
 """Kinds of groups that the report may have."""
@@ -87,7 +87,7 @@ class MarginSheet:
     def know_networks(self, networks: Sequence[MobileNetwork]) -> None:
         """Adds networks by prefix, for messages that keep none."""
         prefixes, codes = [each.prefix for each in networks], [each.mccmnc for each in networks]
-        self._networks.put_all(prefixes, codes, SharedKeys())
+        self._networks.put_all(prefixes, codes)
 
     def add(self, earning: Earning) -> None:
         """Adds a message. It belongs to the connector of its last segment; a message that waits does not count."""

@@ -32,7 +32,7 @@ from zlib import crc32
 
 from heliograph.app.configuration import DRAIN, OFF, Connector, Route, RouteColumns, RouteRow, RouteWay
 from heliograph.app.routing.plan_rules import EXCLUSIONS, BestOrder, PlanRules
-from heliograph.domain.numbers.phone import PrefixTable, SharedKeys, prefixes
+from heliograph.domain.numbers.phone import PrefixTable, prefixes
 
 
 class Routed(Protocol):
@@ -177,16 +177,16 @@ class RouteTable:
         """Sets the routes of targets."""
         for (account, plan, sender), rows in groupby(routes, itemgetter(2, 3, 4)):
             prefixes, networks, _, _, _, ways = zip(*rows, strict=True)
-            self._put(account, plan, sender, prefixes, networks, ways, SharedKeys())
+            self._put(account, plan, sender, prefixes, networks, ways)
 
-    def put(self, routes: RouteColumns, shared: SharedKeys) -> None:
+    def put(self, routes: RouteColumns) -> None:
         """Sets the routes of targets, as `update` does. Its loops are in C: routes to a million targets take about half
         a second, if they are for all accounts and senders."""
         prefixes, networks, accounts, plans, senders, ways = routes
         if any(accounts) or any(plans) or any(senders):
             self.update(zip(*routes, strict=True))
         else:
-            self._put(0, "", "", prefixes, networks, ways, shared)
+            self._put(0, "", "", prefixes, networks, ways)
 
     def _put(
         self,
@@ -196,7 +196,6 @@ class RouteTable:
         starts: Sequence[str],
         networks: Sequence[str],
         ways: Sequence[tuple[RouteWay, ...]],
-        shared: SharedKeys,
     ) -> None:
         groups = self._groups
         for new in set(ways).difference(groups):
@@ -215,7 +214,7 @@ class RouteTable:
                 else:
                     targets.by_prefix.put(prefix, group)
         else:
-            targets.by_prefix.put_all(starts, found, shared)
+            targets.by_prefix.put_all(starts, found)
 
     def remove(self, network: str, prefix: str) -> None:
         """Removes the routes to a target, of all accounts, plans and senders."""

@@ -17,7 +17,7 @@ from heliograph.app.ports.network import Cursor, Page
 from heliograph.app.routing.candidates import RouteTable
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import PriceTable
-from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
+from heliograph.domain.numbers.phone import PrefixTable
 
 PAGE: Final = 4_000
 """Rows of a page: they are compiled in about 3 ms, in which the event loop does nothing else."""
@@ -53,18 +53,18 @@ class TableSet:
             self.costs.remove(connector, network, prefix)
         self.costs.update(changes.costs, now)
 
-    def add(self, kind: str, columns: Any, now: int, shared: SharedKeys) -> None:
+    def add(self, kind: str, columns: Any, now: int) -> None:
         """Adds rows of a page, in columns."""
         match kind:
             case "route":
-                self.routes.put(columns, shared)
+                self.routes.put(columns)
             case "price":
-                self.prices.put(columns, now, shared)
+                self.prices.put(columns, now)
             case "cost":
-                self.costs.put(columns, now, shared)
+                self.costs.put(columns, now)
             case _:
                 prefixes, networks = columns
-                self.networks.put_all(prefixes, networks, shared)
+                self.networks.put_all(prefixes, networks)
 
     def move(self, kind: str, to: "TableSet") -> None:
         """Moves a table to another set; this set has an empty table then."""
@@ -88,7 +88,6 @@ class RoutingTables(TableSet):
         "_is_loading",
         "_next",
         "_page",
-        "_shared",
         "_source",
         "_start",
         "_waiting",
@@ -113,8 +112,6 @@ class RoutingTables(TableSet):
         """Grows whenever the reading of a table starts again."""
         self._after: Cursor | None = None
         """The cursor of its last page that was read."""
-        self._shared = SharedKeys()
-        """Of the tables that are read in a row."""
         self._is_loading = False
 
     @property
@@ -153,7 +150,6 @@ class RoutingTables(TableSet):
             self._is_loading = False
         if not self._waiting:
             self._next = TableSet()
-            self._shared = SharedKeys()
 
     async def _read_page(self, kind: str, now: int) -> None:
         source, after, start = self._source, self._after, self._start
@@ -171,7 +167,7 @@ class RoutingTables(TableSet):
             return  # the table changed as a whole meanwhile
         found, self._after = page
         for columns in found:
-            self._next.add(kind, columns, now, self._shared)
+            self._next.add(kind, columns, now)
         if self._after is not None:
             return
         self._next.move(kind, self)

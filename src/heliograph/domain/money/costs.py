@@ -6,7 +6,7 @@ from itertools import compress, groupby
 from operator import itemgetter
 from typing import Protocol, TypeVar
 
-from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
+from heliograph.domain.numbers.phone import PrefixTable
 
 
 class DatedCost(Protocol):
@@ -72,9 +72,9 @@ class CostTable:
         """Sets the costs that hold at a moment."""
         for connector, rows in groupby(costs, itemgetter(0)):
             _, networks, prefixes, since, amounts = zip(*rows, strict=True)
-            self.put((connector, networks, prefixes, since, amounts), at, SharedKeys())
+            self.put((connector, networks, prefixes, since, amounts), at)
 
-    def put(self, costs: CostColumns, at: int, shared: SharedKeys) -> None:
+    def put(self, costs: CostColumns, at: int) -> None:
         """Sets costs of a connector, as `update` does. Its loops are in C: a million costs take about half a second."""
         connector, networks, prefixes, since, amounts = costs
         if max(since) > at:
@@ -87,8 +87,7 @@ class CostTable:
             held = [not network for network in networks]
             prefixes, amounts = list(compress(prefixes, held)), list(compress(amounts, held))
         if prefixes:
-            table = self._prefixes.setdefault(connector, PrefixTable())
-            table.put_all(prefixes, amounts, shared)
+            self._prefixes.setdefault(connector, PrefixTable()).put_all(prefixes, amounts)
 
     def remove(self, connector: int, network: str, prefix: str) -> None:
         """Removes the cost of a destination, if there is any."""

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from heliograph.domain.money.amounts import MICRO
-from heliograph.domain.numbers.phone import PrefixTable, SharedKeys
+from heliograph.domain.numbers.phone import PrefixTable
 
 DEFAULT_PLAN = "default"
 
@@ -88,9 +88,9 @@ class PriceTable:
         """Sets the prices that hold at a moment. Raises ValueError for a negative price."""
         for plan, rows in groupby(prices, itemgetter(0)):
             _, prefixes, since, charged, inbound = zip(*rows, strict=True)
-            self.put((plan, prefixes, since, charged, inbound), at, SharedKeys())
+            self.put((plan, prefixes, since, charged, inbound), at)
 
-    def put(self, prices: PriceColumns, at: int, shared: SharedKeys) -> None:
+    def put(self, prices: PriceColumns, at: int) -> None:
         """Sets prices of a plan, as `update` does. Its loops are in C: a million prices take about half a second."""
         plan, prefixes, since, charged, inbound = prices
         if max(since) > at:
@@ -102,7 +102,7 @@ class PriceTable:
         if min(charged) < 0:
             raise ValueError(f"a price of the plan {plan} is below zero")
         of_plan = self._prices(plan)
-        of_plan.table.put_all(prefixes, charged, shared)
+        of_plan.table.put_all(prefixes, charged)
         if of_plan.inbound or any(inbound):
             of_plan.inbound.update(zip(prefixes, inbound, strict=True))
 

@@ -111,23 +111,6 @@ def mask_search(text: str) -> str:
 Value = TypeVar("Value")
 
 
-class SharedKeys:
-    """Makes equal keys of several prefix tables the same object. It is dropped once the tables are loaded.
-
-    A million prices and a million costs of the same prefixes then take two thirds of the memory.
-    """
-
-    __slots__ = ("_keys",)
-
-    def __init__(self) -> None:
-        self._keys: dict[int, int] = {}
-
-    def of(self, prefixes: Sequence[str]) -> Iterable[int]:
-        """Returns the keys of prefixes, such as 149 for 49."""
-        keys = list(map(int, map("1".__add__, prefixes)))
-        return map(self._keys.setdefault, keys, keys)
-
-
 class PrefixTable(Generic[Value]):
     """Values by the first digits of a number; the empty prefix matches every text.
 
@@ -142,18 +125,18 @@ class PrefixTable(Generic[Value]):
         self._values: dict[int, Value] = {}
         self._lengths: tuple[int, ...] = ()
         if values:
-            self.put_all(list(values), values.values(), SharedKeys())
+            self.put_all(list(values), values.values())
 
     def __len__(self) -> int:
         return len(self._values)
 
     def put(self, prefix: str, value: Value) -> None:
         """Sets the value of a prefix."""
-        self.put_all((prefix,), (value,), SharedKeys())
+        self.put_all((prefix,), (value,))
 
-    def put_all(self, prefixes: Sequence[str], values: Iterable[Value], shared: SharedKeys) -> None:
+    def put_all(self, prefixes: Sequence[str], values: Iterable[Value]) -> None:
         """Sets the values of prefixes; of two equal prefixes, the later counts."""
-        self._values.update(zip(shared.of(prefixes), values, strict=True))
+        self._values.update(zip(map(int, map("1".__add__, prefixes)), values, strict=True))
         self._lengths = tuple(sorted({*self._lengths, *map(len, prefixes)}, reverse=True))
 
     def remove(self, prefix: str) -> None:
