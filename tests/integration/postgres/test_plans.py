@@ -297,3 +297,29 @@ async def _fill_inbound(db: asyncpg.Connection) -> None:
         "FROM generate_series(1, 10000) AS n"
     )
     await db.execute("ANALYZE inbound")
+
+
+_LARGE = """
+INSERT INTO price (plan, prefix, since, price) SELECT 'gold', n, 0, 1 FROM generate_series(10000, 40000) AS n;
+INSERT INTO cost (connector, network, prefix, since, submitted, delivered)
+SELECT 1, '', n, 0, 1, 0 FROM generate_series(10000, 40000) AS n;
+INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback)
+SELECT n, 1, 0, '', 0, '', '', 1, false FROM generate_series(10000, 40000) AS n;
+INSERT INTO mobile_network (prefix, mccmnc, name) SELECT n, '26201', '' FROM generate_series(10000, 40000) AS n;
+ANALYZE;
+"""
+
+
+async def test_pages_of_large_tables_are_read_in_the_order_of_an_index(pristine: str) -> None:
+    await server().script(_LARGE, pristine.rpartition("/")[2])
+    start = {"plan": "gold", "connector": 1, "prefix": "2", "network": "", "account": 0, "sender": "", "since": 0}
+    for name in ("price_page", "cost_page", "route_page", "network_page"):
+        statement = STATEMENTS[name]
+        db = await Servers(pristine, LIMITS).connect()
+        try:
+            values = [{**start, "limit": 1_000}[each] for each in statement.parameters]
+            text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN {statement.text}", *values))
+        finally:
+            db.terminate()
+        assert "Sort" not in text, name
+        assert "Bitmap" not in text, name
