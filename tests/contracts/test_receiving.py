@@ -249,6 +249,8 @@ async def test_early_receipts_are_kept_until_they_are_matched(store: Store) -> N
     await store.commits.record(Facts(early=receipts))
     assert await store.receipts.orphans(10) == receipts[::-1]
     assert await store.receipts.orphans(1) == receipts[2:]
+    assert await store.receipts.orphans(1, 1) == [receipts[1]]
+    assert await store.receipts.orphans(10, 3) == []
     await store.commits.record(Facts(early_matched=[(1, "a"), (1, "unknown")]))
     assert await store.receipts.orphans(10) == [receipts[2], receipts[1]]
     assert (await store.upkeep.backlog())["orphans"] == 2

@@ -524,8 +524,8 @@ class MemoryReceipts(MemoryReading):
                 ended.append(EndedPart(each.operator_id, rows.messages[key].destination, state))
         return ended
 
-    async def orphans(self, limit: int) -> list[EarlyReceipt]:
-        return self._open().early[::-1][:limit]
+    async def orphans(self, limit: int, skip: int = 0) -> list[EarlyReceipt]:
+        return self._open().early[::-1][skip : skip + limit]
 
     async def forget(self, before: int, most: int, limit: int) -> int:
         rows = self._open()

@@ -126,7 +126,9 @@ class Housekeeping:
             environment.store.series, environment.directory, environment.clock, environment.journal
         )
         self._round = 0
-        self._unfinished: set[str] = set()
+        self._orphans_read = 0
+        """Receipts without a message, the newest, that have been searched for since the last begin at the newest."""
+        self._unfinished = {"orphans"}
 
     async def run(self) -> None:
         """Runs rounds until cancelled."""
@@ -224,13 +226,24 @@ class Housekeeping:
                     break
         if self._lease is None or self._environment.leases is None:
             return
-        if self._round % OVERDUE_ROUNDS == 0:
-            await self._parts.lookup.reconsider(await store.receipts.orphans(BATCH))
+        if "orphans" in self._unfinished or self._round % OVERDUE_ROUNDS == 0:
+            await self._reconsider_orphans()
         if self._due("gathered", GATHERED_ROUNDS):
             for _ in range(GATHERED_SPANS):
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):
                     self._unfinished.discard("gathered")
                     break
+
+    async def _reconsider_orphans(self) -> None:
+        """Searches for the messages of the receipts of a page: the pages go from the newest receipt to the oldest, and
+        begin again. After the start, and when a node is gone, each round reads a page until the oldest, because a node
+        that is gone may have left receipts before their messages had rows."""
+        orphans = await self._environment.store.receipts.orphans(BATCH, self._orphans_read)
+        await self._parts.lookup.reconsider(orphans)
+        self._orphans_read += BATCH
+        if len(orphans) < BATCH:
+            self._orphans_read = 0
+            self._unfinished.discard("orphans")
 
     async def _keep_receipts(self, now: int) -> None:
         receipts, lookup = self._environment.store.receipts, self._parts.lookup
@@ -261,7 +274,8 @@ class Housekeeping:
             return
         self._parts.matcher.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
         if self._roles.upkeep and await self._lease.release_dead():
-            self._unfinished.add("gathered")
+            self._unfinished |= {"gathered", "orphans"}
+            self._orphans_read = 0
             self._parts.gatherer.wake_feeder()
         await self._parts.carriers.share_binds()
 

@@ -21,7 +21,7 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.facts import Accept, Facts, Message, Verdict
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Carrier, CarrierEvents, Fenced, Report, Unavailable
@@ -35,12 +35,14 @@ from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from heliograph.domain.pace.timetable import Timetable, parse_spans
 from heliograph.domain.series import Cell, CellKey, Grain
+from heliograph.runtime import upkeep
 from heliograph.runtime.engine import Engine
 from heliograph.runtime.environment import Environment, TimeLimits
 from tests.simulation.faults import Odds, Operator, ScriptedCarrier, ScriptedSender
 from tests.support.connectors import smpp_connector
 from tests.support.memory_delivery import MemoryCommits, MemoryQueue
-from tests.support.memory_rows import Rows
+from tests.support.memory_leases import MemoryLeases
+from tests.support.memory_rows import NodeRow, Rows
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, HOUR, SECOND, START
 from tests.support.use_case_fakes import Messages, SetClock, accept_of
@@ -106,6 +108,8 @@ class Rig:
         self.message = Messages(SetClock())
         self.node = 0
         self.rates = ""
+        self.leases: MemoryLeases | None = None
+        """Set where nodes share the store."""
 
     def policy(self, connector: Connector) -> LanePolicy:
         return LanePolicy(timetable=Timetable(parse_spans(self.rates, 1000.0), zone("UTC")) if self.rates else None)
@@ -135,7 +139,7 @@ class Rig:
             sender=self.sender, make_carrier=self.make_carrier,
             ids=Tails(), clock=self.clock, journal=self.journal, jitter=lambda: 0.5,
             policy=self.policy, watchers=(counters,), taken=counters.taken,
-            encode_json=lambda fields: repr(fields).encode(),
+            encode_json=lambda fields: repr(fields).encode(), leases=self.leases,
         )  # fmt: skip
         self.engine = Engine(world, TimeLimits(48, 24, 24), node=self.node)
         await self.engine.start()
@@ -321,6 +325,33 @@ def test_a_receipt_that_memory_does_not_know_does_not_wait_for_claims() -> None:
         await asyncio.sleep(0.1)
         assert kept == [True]
         assert [early.operator_id for early in rig.rows.early] == ["unheard of"]
+
+    scenario(story)
+
+
+@pytest.mark.parametrize(("is_gone", "takes_s"), [(True, 10.0), (False, 120.0)])
+def test_the_last_receipt_of_another_node_finds_its_message(
+    is_gone: bool, takes_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "BATCH", 2)
+
+    async def story(rig: Rig) -> None:
+        await rig.kill()
+        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
+        await rig.start()
+        rig.operators[1].odds.receipt_lost = 1.0
+        await asyncio.sleep(20.0)  # by then all receipts were searched for once after the start
+        accept = await rig.send(rig.fresh())
+        await asyncio.sleep(1.0)
+        (part,) = rig.rows.sent.values()
+        receipts = [EarlyReceipt(1, part.operator_id, "", Delivery.DELIVRD, "000", rig.clock.now())]
+        receipts += [EarlyReceipt(1, f"unheard of {n}", "", Delivery.DELIVRD, "000", rig.clock.now()) for n in range(5)]
+        rig.rows.early.extend(receipts)
+        if is_gone:
+            rig.rows.nodes[9] = NodeRow(until=rig.clock.now())
+        await asyncio.sleep(takes_s)
+        assert [job.key for job in rig.arrived] == [accept.key]
+        assert rig.rows.early == receipts[1:]
 
     scenario(story)
 

@@ -137,8 +137,8 @@ class Receipts(Protocol):
         """Keeps whether the customer says that a message was delivered, in place of an earlier word. Returns None if
         there is no such message. A message that no operator took gets no word."""
 
-    async def orphans(self, limit: int) -> list[EarlyReceipt]:
-        """Returns receipts that match nothing, newest first."""
+    async def orphans(self, limit: int, skip: int = 0) -> list[EarlyReceipt]:
+        """Returns receipts that match nothing, newest first, without the newest `skip`."""
 
     async def forget(self, before: int, most: int, limit: int) -> int:
         """Deletes receipts that matched nothing and came before `before`, or are beyond about the latest `most`. Looks

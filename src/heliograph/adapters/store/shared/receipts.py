@@ -71,8 +71,8 @@ class StoredReceipts(Operations):
         return Feedback(message, True, bool(before) if corrects else None, delivered if contradicts else None)
 
     @lookup
-    def orphans(self, limit: int) -> Steps[list[EarlyReceipt]]:
-        return (yield from orphans(limit))
+    def orphans(self, limit: int, skip: int = 0) -> Steps[list[EarlyReceipt]]:
+        return (yield from orphans(limit, skip))
 
     @write
     def forget(self, before: int, most: int, limit: int) -> Steps[int]:
@@ -80,9 +80,9 @@ class StoredReceipts(Operations):
         return len(forgotten)
 
 
-def orphans(limit: int) -> Steps[list[EarlyReceipt]]:
-    """Receipts that match nothing, newest first."""
-    rows = yield Q.orphans(limit=limit)
+def orphans(limit: int, skip: int = 0) -> Steps[list[EarlyReceipt]]:
+    """Receipts that match nothing, newest first, without the newest `skip`."""
+    rows = yield Q.orphans(limit=limit, skip=skip)
     return [
         EarlyReceipt(connector, operator_id, destination, Delivery(state), err, at)
         for connector, operator_id, destination, state, err, at in rows

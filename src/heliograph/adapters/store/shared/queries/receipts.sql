@@ -45,4 +45,4 @@ INSERT INTO feedback (key, at, delivered, corrects) VALUES (:key, :at, :delivere
 ON CONFLICT (key) DO UPDATE SET at = excluded.at, delivered = excluded.delivered, corrects = excluded.corrects;
 
 -- orphans: Receipts that match nothing, newest first.
-SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT :limit;
+SELECT connector, operator_id, destination, state, err, at FROM early ORDER BY id DESC LIMIT :limit OFFSET :skip;
