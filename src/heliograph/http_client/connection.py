@@ -162,6 +162,12 @@ class ClientConnection(asyncio.Protocol):
         """Cuts the connection after its deadline."""
         self.close(f"no answer within {self.limits.try_seconds:g} s")
 
+    def cut_off(self) -> None:
+        """Ends a connection that was made while its dial was given up. The loop may report no end of it: uvloop reports
+        none of a transport that the cancelled dial has closed."""
+        self._transport.abort()
+        self.connection_lost(None)
+
     # --- from the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -198,6 +204,8 @@ class ClientConnection(asyncio.Protocol):
             self.deadline = min(self.deadline, soon)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._parser is None:
+            return  # it was cut off
         self._parser = None
         job = self._job
         if job is not None:

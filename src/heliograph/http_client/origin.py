@@ -156,14 +156,28 @@ class Origin:
         shared = self._shared
         slot = Slot(shared, self._load)
         problem: Exception | None = None
+        made: list[ClientConnection] = []
+
+        def make() -> ClientConnection:
+            made.append(ClientConnection(self, shared.limits, started, slot))
+            return made[-1]
+
         try:
-            await shared.dialer.dial(self.address, lambda: ClientConnection(self, shared.limits, started, slot), slot)
+            await shared.dialer.dial(self.address, make, slot)
         except (OSError, AddressRefused, NameUnknown) as error:
             problem = error
+        except asyncio.CancelledError:
+            if slot.is_open:
+                made[-1].cut_off()
+            raise
         finally:
             self._connecting -= 1
             if not slot.is_open:
                 self._leave(slot)
+        if problem is not None and slot.is_open:
+            # The time for the dial ended in the turn of the loop in which the connection was made.
+            made[-1].cut_off()
+            return
         if problem is not None:
             self._not_connected(problem, started)
         self.pump()

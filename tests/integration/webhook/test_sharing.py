@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
+from heliograph.http_client.connection import ClientConnection
+from heliograph.http_client.origin import Origin
 from heliograph.net.address_guard import IPAddress
 from tests.support.sink import Answer, Sink
 from tests.support.slowness import Slowness
@@ -193,6 +195,31 @@ async def test_one_accounts_receivers_do_not_push_anothers_out_of_memory(mute: M
         assert len(sender._client._accounts[OTHER].origins) == 1
         assert len(sender._client._origins()) <= 11
         assert await each_is_soon(sender, Results(sender), lambda _: sink.url(), 10)
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_connection_that_is_made_while_the_sender_closes_gives_its_callback_back(
+    turns: int, mute: Mute, open_sender: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, closing = Origin.opened, []
+    sender = open_sender()
+    results = Results(sender)
+
+    async def close() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await sender._client.close()
+
+    def open_and_close(self: Origin, connection: ClientConnection) -> None:
+        opened(self, connection)
+        closing.append(asyncio.create_task(close()))
+
+    monkeypatch.setattr(Origin, "opened", open_and_close)
+    sender.post([make_job(1, mute.url(1), account=OTHER)])
+    (failed,) = await results.of(1)
+    assert failed.problem == "the gateway is stopping"
+    await asyncio.gather(*closing)
+    assert sender._client._shared.connections == 0
 
 
 async def test_a_receiver_gets_all_its_connections_once_it_has_answered(open_sender: Open) -> None:
