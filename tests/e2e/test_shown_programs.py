@@ -51,10 +51,13 @@ def test_each_program_that_is_shown_works(tmp_path: Path, language: str, name: s
             program = tmp_path / name
             message = answered if operation == "give_feedback" else scheduled(customer)
             program.write_text(of_gateway(source, gateway.url, message, ours), encoding="utf-8")
-            done = subprocess.run(
-                [*interpreter, str(program)], cwd=tmp_path, env=clean_environment(QUICK_JAVA), capture_output=True,
-                text=True, encoding="utf-8", timeout=COMMAND_S, check=False,
-            )  # fmt: skip
+            while True:
+                done = subprocess.run(
+                    [*interpreter, str(program)], cwd=tmp_path, env=clean_environment(QUICK_JAVA), capture_output=True,
+                    text=True, encoding="utf-8", timeout=COMMAND_S, check=False,
+                )  # fmt: skip
+                if not done.stdout.startswith("429 "):  # a list query each second
+                    break
             assert done.returncode == 0, (operation, done.stderr)
             assert done.stdout.startswith("200 "), (operation, done.stdout)
 

@@ -364,6 +364,7 @@ def _call(operation: CustomerOperation) -> ShownCall:
         SECRETS.get(operation.version, ""),
         body=examples[0],
         form=examples[-1],
+        is_file=bool(operation.media_types),
     )
 
 

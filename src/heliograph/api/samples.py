@@ -22,6 +22,8 @@ class ShownCall(NamedTuple):
     """Sent as JSON."""
     form: dict[str, Json] | None
     """Sent as a form by the second command of curl."""
+    is_file: bool
+    """Whether the answer is a file, such as CSV, instead of JSON."""
 
     @property
     def whole_url(self) -> str:
@@ -72,7 +74,7 @@ import requests
 answer = requests.{call.method.lower()}(
 {inner}
 )
-print(answer.status_code, answer.json())"""
+print(answer.status_code, {"answer.text" if call.is_file else "answer.json()"})"""
 
 
 def _javascript(call: ShownCall) -> str:
@@ -91,7 +93,7 @@ def _javascript(call: ShownCall) -> str:
 const answer = await fetch({json.dumps(call.whole_url)}, {{
 {inner}
 }});
-console.log(answer.status, await answer.json());"""
+console.log(answer.status, await answer.{"text" if call.is_file else "json"}());"""
 
 
 def _php(call: ShownCall) -> str:
