@@ -1,8 +1,8 @@
 """Tries many seeds on every core, at the lowest priority: `make sim SEEDS=1000`.
 
-    python -m tests.simulation.sweep [--seeds 100] [--first 0] [--plan NAME] [--minutes M] [--workers N]
+    python -m tests.simulation.sweep [--seeds 100] [--first 0] [--plan NAME ...] [--minutes M] [--workers N]
 
-Each seed goes through every plan, or through a single plan. A failure is printed with the command that replays it.
+Each seed goes through every plan, or through the given ones. A failure is printed with the command that replays it.
 """
 
 import argparse
@@ -62,11 +62,11 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="make sim", description=__doc__)
     options.add_argument("--seeds", type=int, default=100)
     options.add_argument("--first", type=int, default=0)
-    options.add_argument("--plan", choices=PLANS)
+    options.add_argument("--plan", choices=PLANS, nargs="+")
     options.add_argument("--minutes", type=float, default=float("inf"), help="ends by then, seeds left or not")
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = options.parse_args()
-    plans = [given.plan] if given.plan else list(PLANS)
+    plans = given.plan or list(PLANS)
     seeds = range(given.first, given.first + given.seeds)
     most = len(seeds) * len(plans)
     worlds = ((plan, seed) for seed in seeds for plan in plans)
