@@ -11,7 +11,7 @@ from heliograph.app.ports import HOLD_S
 from tests.support.background_sink import BackgroundSink
 from tests.support.customer import Customer
 from tests.support.load import Load
-from tests.support.ports import free_port
+from tests.support.ports import free_port, listens
 from tests.support.postgres import Server, urls
 from tests.support.process import PROGRAM, Admin, GatewayProcess, Process, SimulatorProcess, eventually
 from tests.support.slowness import Slowness
@@ -193,6 +193,7 @@ def test_a_start_without_a_database_waits_for_it(own_server: Server, tmp_path: P
     program = Process(tmp_path, "waiting", serving(tmp_path / "data", port), settings)
     with program, Customer(f"http://127.0.0.1:{port}", "acme", "no-key") as customer:
         eventually(lambda: "store.unavailable" in program.err, "it says what it waits for")
+        eventually(lambda: listens(port), "it listens")
         assert customer.get("/health/live").status == 200
         for path in ("/health/ready", "/api/v1/messages", "/console/"):
             reply = customer.get(path)

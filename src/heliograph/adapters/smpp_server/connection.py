@@ -283,12 +283,12 @@ class EsmeConnection(asyncio.Protocol):
         if self._who is not None and self._generation != self._services.directory.generation:
             self._generation = self._services.directory.generation
             self._start(self._refresh())
-        begun, now = self._loop.time(), self._services.clock.monotonic()
+        now = self._services.clock.monotonic()
         shedding = self._shedding if self._services.delay.is_long(now, self._unread.since) else None
         self._handle(self.session.receive(data, now, shedding))
         self._tell_answers()
         if self.session.bound:
-            self._rest(begun)
+            self._rest(now)
         if self.session.unanswered >= self._services.window_of(self._who):
             self._stop_reading("window")
         self._flush()
@@ -297,7 +297,7 @@ class EsmeConnection(asyncio.Protocol):
     def _rest(self, begun: float) -> None:
         """Stops reading for a while if the account's requests, or refusals under overload, take too much of the time
         of the loop."""
-        work_s, self._later_work_s = self._loop.time() - begun + self._later_work_s, 0.0
+        work_s, self._later_work_s = self._services.clock.monotonic() - begun + self._later_work_s, 0.0
         rest_s = self._services.rest_of(self.account, begun, work_s)
         if self._shed_work_s:
             rest_s = max(rest_s, SHED_REST_S, self._services.rest_of(SHED, begun, self._shed_work_s, SHARE_OF_SHED))

@@ -71,7 +71,8 @@ class Services:
 
     def rest_of(self, account: int, begun: float, work_s: float, share: float = SHARE_OF_ONE) -> float:
         """Returns for how many seconds the account is not to be read, after work for it that began at a time of the
-        loop: its requests get this share of the time at most, over all of its binds. Other customers get the rest.
+        monotonic clock: its requests get this share of the time at most, over all of its binds. Other customers get the
+        rest.
         """
         until = self.busy_until[account] = max(begun, self.busy_until.get(account, begun)) + work_s / share
         return until - begun - work_s
