@@ -347,6 +347,18 @@ async def test_a_callback_in_the_air_is_not_sent_beside_itself(desk: Desk) -> No
     assert len(desk.sender.jobs) == 1
 
 
+async def test_a_notice_whose_row_was_claimed_during_its_commit_is_tried_once(desk: Desk) -> None:
+    """Another node ended the message too, and its commit wrote the row."""
+    message, room = desk.message(), desk.notifier.room
+    desk.owe(message)
+    desk.begin()
+    await desk.notifier.take_up(OwingStore(owed(message)).notices, 1)
+    desk.notifier.committed()
+    assert len(desk.sender.jobs) == 1
+    desk.sender.end(message.key, 200)
+    assert desk.notifier.room == room
+
+
 @pytest.mark.parametrize("broken", [True, False])
 async def test_what_is_claimed_is_not_left_lying_when_its_account_cannot_be_read(desk: Desk, broken: bool) -> None:
     desk.book.broken = broken

@@ -293,9 +293,10 @@ class Notifier:
         flights = self._flights
         by_way: dict[Way, list[Notice]] = {}
         for notice in notices:
-            notice.since = now
-            if notice.key in flights:
+            if notice.key in flights:  # its row, which another node has written, was claimed during the commit
                 self._give_back(notice)
+                continue
+            notice.since = now
             flights[notice.key] = notice
             by_way.setdefault(notice.way, []).append(notice)
         left: list[Notice] = []
