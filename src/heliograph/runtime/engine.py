@@ -199,7 +199,7 @@ class Engine:
         self.reception = self._make_reception(recovery, shared=shared)
         gatherer.attach(Hooks(self._prepare, self._spill, self._committed, self._refused))
         self._carriers.attach(self.dispatcher, self.matcher.awaited, self.reception)
-        lookup = ReceiptLookup(self.matcher, gatherer, environment.clock, marks.get(GATHERED, 0))
+        self._lookup = ReceiptLookup(self.matcher, gatherer, environment.clock, marks.get(GATHERED, 0))
         return EngineParts(
             gatherer,
             self._carriers,
@@ -207,7 +207,7 @@ class Engine:
             self._paces,
             self.dispatcher,
             self.matcher,
-            lookup,
+            self._lookup,
             self.notifier,
             self.reception,
             self._outage,
@@ -304,6 +304,11 @@ class Engine:
         self.reception.repeats.finish()
         await self._within(gatherer.flushed(), deadline)
         self.dispatcher.park()
+        await self._within(gatherer.flushed(), deadline)
+        # The drain may have ended a part of a message whose other parts ended at other nodes. The feeder, which reads
+        # the other parts, has stopped. Other nodes do not search after a planned end.
+        with suppress(Unavailable):
+            await self._within(self._lookup.finish(), deadline)
         await self._within(gatherer.flushed(), deadline)
         await self._within(self._callbacks_landed(), min(deadline, clock.monotonic() + CALLBACKS_END_S))
         gatherer.wake()

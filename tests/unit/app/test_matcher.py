@@ -1022,6 +1022,17 @@ async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(share
     assert shared.commit().finals == []
 
 
+async def test_at_a_planned_end_the_other_parts_are_read_at_once_but_not_before_the_commit(shared: Desk) -> None:
+    one = shared.message(LONG)
+    shared.taken(one, "a", "b", "c")
+    shared.report("a")
+    shared.store.found = [known(one, states=dict.fromkeys(range(3), (Delivery.DELIVRD, "000")))]
+    await shared.lookup.finish()
+    assert shared.commit().finals == []
+    await shared.lookup.finish()
+    assert [each.key for each in shared.commit().finals] == [one.key]
+
+
 async def test_a_receipt_that_came_before_the_answer_to_another_node_finds_its_row(shared: Desk) -> None:
     one = shared.message()
     shared.report("a")

@@ -21,7 +21,7 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.connector_kind import LanePolicy
-from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, Verdict
+from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, PartReceipt, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.ports import Carrier, CarrierEvents, Fenced, Report, Unavailable
@@ -526,6 +526,28 @@ def test_a_stop_loses_nothing_sends_nothing_twice_and_leaves_nothing_in_doubt() 
         assert set(rig.operators[1].submits.values()) == {1}
         assert rig.submits == 100
         assert len(rig.rows.callbacks) == 100
+
+    scenario(story)
+
+
+def test_a_stop_ends_a_message_whose_other_parts_ended_at_another_node() -> None:
+    """The last receipt comes during the stop. No other node looks for the message, since no node has died."""
+
+    async def story(rig: Rig) -> None:
+        await rig.kill()
+        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
+        await rig.start()
+        rig.operators[1].odds.receipt_lost = 1.0
+        await asyncio.sleep(2.0)
+        accept = await rig.send(rig.fresh(content="x" * 200, segments=2))
+        await asyncio.sleep(1.0)
+        key, now = accept.key, rig.clock.now()
+        rig.rows.parts[key, 0] = PartReceipt(1, key, 0, Delivery.UNDELIV, "011", now)  # by another node
+        report = Report(rig.rows.sent[key, 1].operator_id, "", Delivery.DELIVRD, True, "000")
+        rig.engine.matcher.on_report(1, report, lambda _: None)
+        await rig.engine.stop(30.0)
+        assert rig.rows.finals[key].state is Delivery.UNDELIV
+        assert list(rig.rows.retries) == [key], "the callback is left to the rows: its account is in no memory yet"
 
     scenario(story)
 

@@ -179,7 +179,24 @@ class ReceiptLookup:
             for key, (generation, at) in matcher.partial.items()
             if generation <= awaited.durable and not 0 <= now - at < OTHER_PARTS_MS
         )
-        for key in list(islice(ripe, OTHER_PARTS)):
+        await self._read_other_parts(list(islice(ripe, OTHER_PARTS)))
+        if matcher.shared and matcher.early.kept and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
+            self._retried_at = now
+            await self.reconsider([each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
+
+    async def finish(self) -> None:
+        """Reads the other parts of messages of which this node ended a part, without waiting `OTHER_PARTS_MS`.
+
+        Must be called at a planned end, after the last commit of receipts. The other nodes may have read the rows
+        before that commit, and do not read them again. Raises Unavailable.
+        """
+        partial, durable = self._matcher.partial, self._awaited.durable
+        await self._read_other_parts([key for key, (generation, _) in partial.items() if generation <= durable])
+
+    async def _read_other_parts(self, keys: Iterable[int]) -> None:
+        """Ends each of these messages if its rows have the ends of all parts. Raises Unavailable."""
+        matcher, awaited = self._matcher, self._awaited
+        for key in keys:
             waiting = matcher.partial.pop(key, None)
             if waiting is None:
                 continue
@@ -193,11 +210,8 @@ class ReceiptLookup:
                 continue
             track = awaited.found(outstanding)
             if len(track.states) == track.message.segments:
-                matcher.complete(track, now)
+                matcher.complete(track, self._clock.now())
                 self._gathering.wake()
-        if matcher.shared and matcher.early.kept and not 0 <= now - self._retried_at < RETRY_EARLY_MS:
-            self._retried_at = now
-            await self.reconsider([each for each in matcher.early.all() if now - each.at < FRESH_EARLY_MS])
 
     async def reconsider(self, early: Iterable[EarlyReceipt]) -> None:
         """Searches the rows for the messages of early receipts. Raises Unavailable."""
