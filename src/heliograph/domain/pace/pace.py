@@ -129,8 +129,8 @@ LONGEST_QUIET_S: Final = 120.0
 """Seconds without a raise, at most: an operator's limit may have been lifted."""
 
 QUIET_FOR_A_PART_S: Final = 30.0
-"""Seconds without a raise, at most, for each throttled part of the last climb: a pace of few parts a second that fell by
-chance rises again soon."""
+"""Seconds without a raise, at most, for each throttled part of the last climb: a pace of few parts a second that fell
+by chance rises again soon."""
 
 PAUSE_S: Final = 0.02
 """Seconds of a pause, at least, where the pace has stood."""
@@ -485,7 +485,8 @@ class Pace:
         """Whether the pace may be raised: it stood long enough, by time and by answers, or for the longest time."""
         if self._stage == Stage.STANDING:
             # The more the last climb cost, the longer the pace stays.
-            quiet_s = max(QUIET_S, min(LONGEST_QUIET_S, QUIET_FOR_A_PART_S * self._cost, QUIET_PARTS * self._cost / self.rate))
+            quiet_a_part_s = min(QUIET_FOR_A_PART_S, QUIET_PARTS / self.rate)
+            quiet_s = max(QUIET_S, min(LONGEST_QUIET_S, quiet_a_part_s * self._cost))
             if now < self._changed + quiet_s:
                 return False
         background, goodput = self._background, self._goodput
