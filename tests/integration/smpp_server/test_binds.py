@@ -484,7 +484,7 @@ async def test_a_customer_that_causes_much_work_is_read_for_two_thirds_of_the_ti
     await rig.change(window=1_000)
     client = await rig.bound()
     (read,) = rig.server._connections
-    services.busy_until[1] = asyncio.get_running_loop().time() + 0.05
+    services.busy_until[1] = rig.gateway.clock.monotonic() + 0.05
     begun = [client.begin(SUBMISSION) for _ in range(200)]
     await wait_until(lambda: "rest" in read._reading_stopped)
     rig.gateway.clock.forward(0.1)
@@ -495,7 +495,7 @@ async def test_a_customer_that_causes_much_work_is_read_for_two_thirds_of_the_ti
 async def test_submissions_that_may_have_waited_unread_for_long_are_refused(rig: Rig) -> None:
     client = await rig.bound()
     (read,) = rig.server._connections
-    rig.services.busy_until[1] = asyncio.get_running_loop().time() + 0.05
+    rig.services.busy_until[1] = rig.gateway.clock.monotonic() + 0.05
     await client.submit()
     assert "rest" in read._reading_stopped
     late = client.begin(SUBMISSION)
