@@ -116,6 +116,16 @@ def test_a_limit_that_is_taken_away_is_forgotten() -> None:
     assert link.pace.rate == inf
 
 
+@pytest.mark.parametrize("lifted_s", [150, 160, 170])
+def test_a_limit_of_a_part_a_second_that_is_lifted_is_soon_noticed(lifted_s: int) -> None:
+    """The last raise before it was throttled: 120 parts would be two minutes."""
+    link = PacedLink(Moving((0, SlidingLimiter(1, 1)), (lifted_s, Free())), 0.05)
+    link.run(lifted_s)
+    assert link.pace.rate < 1.1
+    link.run(40)
+    assert link.pace.rate > 2
+
+
 def test_the_first_batch_at_a_fresh_operator_takes_half_as_long_again_as_it_must() -> None:
     """A window of 50 and answers after 100 ms allow a thousand parts in 2 s."""
     link = PacedLink(Free(), 0.1, window=50)

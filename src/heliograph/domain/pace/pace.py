@@ -122,15 +122,15 @@ UNUSED_S: Final = 10.0
 """Seconds between two checks of whether a pace is used."""
 
 QUIET_PARTS: Final = 120
-"""Parts that must be sent before the next climb, for each throttled part of the last climb: climbs cost less than 1 %.
-"""
+"""Parts that must be sent before the next climb, for each throttled part of the last climb: climbs cost less than 1 %,
+where QUIET_FOR_A_PART_S is not shorter."""
 
 LONGEST_QUIET_S: Final = 120.0
 """Seconds without a raise, at most: an operator's limit may have been lifted."""
 
 QUIET_FOR_A_PART_S: Final = 30.0
 """Seconds without a raise, at most, for each throttled part of the last climb: a pace of few parts a second that fell
-by chance rises again soon."""
+by chance rises again soon. At a limit of 1 a second climbs cost 3 %."""
 
 PAUSE_S: Final = 0.02
 """Seconds of a pause, at least, where the pace has stood."""
