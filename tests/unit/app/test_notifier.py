@@ -347,7 +347,7 @@ async def test_a_callback_in_the_air_is_not_sent_beside_itself(desk: Desk) -> No
     assert len(desk.sender.jobs) == 1
 
 
-async def test_a_notice_whose_row_was_claimed_during_its_commit_is_tried_once(desk: Desk) -> None:
+async def test_a_notice_is_tried_once_if_its_row_is_claimed_during_its_commit(desk: Desk) -> None:
     """Another node ended the message too, and its commit wrote the row."""
     message, room = desk.message(), desk.notifier.room
     desk.owe(message)
