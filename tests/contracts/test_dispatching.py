@@ -167,7 +167,7 @@ async def test_a_message_that_was_not_delivered_waits_for_another_connector(
     assert found is not None
     assert not found.operator_ids
     assert not found.states
-    assert (found.taken, found.tried) == (0, frozenset({1}))
+    assert (found.taken, found.tried, found.undelivered_by) == (0, frozenset({1}), frozenset({1}))
     (claimed,) = await store.queue.claim(2, 10, START + HOUR, NODE)
     assert (claimed.message.key, claimed.tried, claimed.resent) == (message.key, frozenset({1}), True)
     assert (claimed.answered, claimed.attempted) == (frozenset(), False)
@@ -180,7 +180,7 @@ async def test_a_message_that_was_not_delivered_waits_for_another_connector(
     found = await store.receipts.outstanding(message.key)
     assert found is not None
     assert found.operator_ids.keys() == {(2, f"b{n}") for n in range(segments)}
-    assert (found.taken, found.tried) == (segments, frozenset({1}))
+    assert (found.taken, found.tried, found.undelivered_by) == (segments, frozenset({1}), frozenset({1}))
     (earning,) = await store.messages.earnings(0, message.key + 1, 10)
     assert [each.connector for each in earning.segments] == [1] * segments + [2] * segments
     events = await history_of(store, account.id, message.key, message.tail)
@@ -189,6 +189,19 @@ async def test_a_message_that_was_not_delivered_waits_for_another_connector(
         ("Receipt", 1, "UNDELIV 011"),
         ("Submitted", 1, "to connector 2 as b0, since connector 1 did not deliver it (UNDELIV 011)"),
     ]
+
+
+async def test_an_operator_without_an_answer_counts_as_one_that_may_still_take_the_message(
+    store: Store, given: Given, account: Account
+) -> None:
+    """It refused one part, and the others are sent to it again."""
+    message = await given.sent(account.id, segments=2, wants_receipt=True)
+    lost = Attempt(account.id, message.key, 0, 1, NO_ANSWER, START + 1)
+    refused = Submission(account.id, message.key, 1, 1, "", 11, START)
+    await store.commits.record(Facts(attempts=[lost], submissions=[refused]))
+    found = await store.receipts.outstanding(message.key)
+    assert found is not None
+    assert (found.tried, found.undelivered_by) == (frozenset({1}), frozenset())
 
 
 async def test_no_part_counts_as_taken_while_an_earlier_copy_has_no_answer(

@@ -110,7 +110,9 @@ class MemoryReading(MemoryPart):
         attempts = [each for each in rows.attempts if each.key == key]
         in_doubt = any(each.connector in holders and each.status == NO_ANSWER for each in attempts)
         tried = frozenset(each.connector for each in attempts) - holders
-        return Outstanding(replace(message), operator_ids, states, 0 if in_doubt else len(accepted), tried)
+        undelivered_by = frozenset(each.connector for each in attempts if each.status == 0) - holders
+        taken = 0 if in_doubt else len(accepted)
+        return Outstanding(replace(message), operator_ids, states, taken, tried, undelivered_by)
 
     def _subject(self, rows: Rows, key: int) -> Message | InboundMessage | LowBalance:
         if key < LOW_BALANCE:

@@ -615,7 +615,10 @@ class Outstanding:
 
     `taken`: the number of parts that the operator took; 0 if an earlier copy of a part has no answer.
 
-    `tried`: other connectors that tried the message before.
+    `tried`: connectors that tried the message, and whose operators have no part of it. The connector that sends the
+    message now is among them while an answer is missing.
+
+    `undelivered_by`: the connectors of `tried` whose operators took the message and did not deliver it (`Resend`).
     """
 
     message: Message
@@ -623,3 +626,4 @@ class Outstanding:
     states: dict[int, tuple[Delivery, str]]
     taken: int = 0
     tried: frozenset[int] = frozenset()
+    undelivered_by: frozenset[int] = frozenset()

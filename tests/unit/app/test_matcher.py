@@ -1022,6 +1022,36 @@ async def test_the_last_receipt_of_a_message_may_have_come_to_another_node(share
     assert shared.commit().finals == []
 
 
+async def test_parts_that_were_taken_during_a_read_of_the_rows_are_awaited(shared: Desk) -> None:
+    """The rows show a lost answer and a refused part, and none of the parts that were taken since."""
+    shared.matcher.awaited.keep(1)
+    one = shared.message(LONG)
+    refused = Delivery.REJECTD, "011"
+    shared.matcher.part_over(one, 2, *refused)
+    shared.commit()
+    shared.clock.pass_ms(1_000)
+    shared.taken(one, "a", "b")
+    shared.store.found = [Outstanding(one, {}, {2: refused}, tried=frozenset({1}))]
+    await shared.lookup.look_again()
+    shared.commit()
+    shared.report("a")
+    shared.report("b")
+    assert [(each.key, each.state) for each in shared.commit().finals] == [(one.key, Delivery.REJECTD)]
+
+
+async def test_the_next_operators_receipts_count_alone_if_another_node_gave_it_the_message(shared: Desk) -> None:
+    one = shared.message(LONG)
+    shared.taken(one, "a", "b", "c")
+    shared.report("a", Delivery.UNDELIV)
+    shared.commit()
+    earlier = frozenset({1})
+    shared.store.found = [Outstanding(one, {(2, name): (n,) for n, name in enumerate("xyz")}, {}, 3, earlier, earlier)]
+    for name in "xyz":
+        shared.report(name, connector=2)
+    await shared.lookup.look_up()
+    assert [(each.key, each.state) for each in shared.commit().finals] == [(one.key, Delivery.DELIVRD)]
+
+
 async def test_at_a_planned_end_the_other_parts_are_read_at_once_but_not_before_the_commit(shared: Desk) -> None:
     one = shared.message(LONG)
     shared.taken(one, "a", "b", "c")

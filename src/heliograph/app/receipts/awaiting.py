@@ -202,11 +202,11 @@ class AwaitedReceipts:
         operator did not deliver."""
         return self.ended.get(key, 0) > shown
 
-    def forget_earlier(self, key: int, tried: Collection[int]) -> None:
-        """Forgets a message's track at one of these connectors, which tried it before. Another node may have ended its
-        stay there."""
+    def forget_earlier(self, key: int, connectors: Collection[int]) -> None:
+        """Forgets a message's track at one of these connectors, which the message has left. Another node may have given
+        it to the next connector."""
         track = self.tracks.get(key)
-        if track is not None and track.connector in tried:
+        if track is not None and track.connector in connectors:
             del self.tracks[key]
             self.drop_entries(track)
 
@@ -225,8 +225,8 @@ class AwaitedReceipts:
     def found(self, outstanding: Outstanding) -> TrackedMessage:
         """Returns the track of a message read from its rows, merged with newer facts from memory."""
         message = outstanding.message
-        if outstanding.tried:
-            self.forget_earlier(message.key, outstanding.tried)
+        if outstanding.undelivered_by:  # `tried` has the present connector too until its first part is taken
+            self.forget_earlier(message.key, outstanding.undelivered_by)
         track = self.tracks.get(message.key)
         unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
         if track is None:

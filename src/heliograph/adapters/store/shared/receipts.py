@@ -106,9 +106,12 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
             of = operator_ids.setdefault(key, {})
             of[connector, operator_id] = (*of.get((connector, operator_id), ()), segment)
     tried: dict[int, set[int]] = {}
-    for key, connector, _, is_unanswered, has_parts in (yield Q.tried_among(keys=keys)):
+    undelivered_by: dict[int, set[int]] = {}
+    for key, connector, was_taken, is_unanswered, has_parts in (yield Q.tried_among(keys=keys)):
         if not has_parts:
             tried.setdefault(key, set()).add(connector)
+            if was_taken:
+                undelivered_by.setdefault(key, set()).add(connector)
         elif is_unanswered:
             taken[key] = 0
     messages = yield from messages_of(keys)
@@ -119,6 +122,7 @@ def outstanding_of(keys: Sequence[int]) -> Steps[list[Outstanding]]:
             states.get(message.key, {}),
             taken[message.key],
             frozenset(tried.get(message.key, ())),
+            frozenset(undelivered_by.get(message.key, ())),
         )
         for message in messages
     ]
