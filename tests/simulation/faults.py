@@ -147,13 +147,17 @@ class FaultyStore(MemoryStore):
             if self._doubts:
                 raise Away("the store is away for a moment") from None
             raise
+        asked = [replace(accept) for accept in facts.accepts]
         left = await self._write(facts)
         await self._after()
         if (self._doubts or not facts.accepts) and self._chance.random() < self._odds.store_fails_after:
             note_written(self._written, left)
             self.outages += 1
             self._in_doubt = [(accept, replace(accept)) for accept in facts.accepts]
-            for accept in facts.accepts:
+            for accept, before in zip(facts.accepts, asked, strict=True):
+                if accept.verdict is Verdict.REPLAYED:  # PostgreSQL's looks up the first result after the answer
+                    accept.key, accept.tail, accept.total = before.key, before.tail, before.total
+                    accept.scheduled, accept.messages = before.scheduled, before.messages
                 accept.verdict = Verdict.IN_DOUBT
             raise Away("it was written, but its answer is lost")
         self._written = Facts()

@@ -9,13 +9,15 @@ from dataclasses import fields
 
 import pytest
 
-from heliograph.app.facts import CallbackRetry, Facts
+from heliograph.app.facts import CallbackRetry, Facts, Verdict
 from heliograph.app.ports import Unavailable
+from tests.simulation import checks
 from tests.simulation.bugs_of_nodes import TWO
 from tests.simulation.faults import FaultyStore, Odds
 from tests.simulation.plans import PLANS, REPEATING, live
 from tests.simulation.world import Plan, Simulation
 from tests.support.memory_rows import Rows
+from tests.support.store import Given
 from tests.support.virtual_time import run
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "3"))
@@ -81,3 +83,23 @@ async def test_a_row_that_was_claimed_after_a_lost_answer_stays_claimed() -> Non
     facts.callback_retries.append(CallbackRetry(1, 3, 0, 1, b"", "", 0))
     await store.commits.record(facts)
     assert [(key, row.node) for key, row in rows.retries.items()] == [(2, 7), (3, None)]
+
+
+async def test_a_repeat_with_a_lost_answer_keeps_its_own_key() -> None:
+    """A commit has a request and its repeat. Only the first is stored, so the repeat may be refused as unavailable."""
+    odds = Odds(store_fails_after=1.0)
+    rows = Rows()
+    store = FaultyStore(rows, random.Random(1), odds, doubts=True)
+    given = Given(store)
+    account = (await given.account()).id
+    first, again = (given.accept(given.message(account, reference="order 1")) for _ in range(2))
+    key = again.key
+    with pytest.raises(Unavailable):
+        await store.commits.record(Facts(accepts=[first, again]))
+    assert (first.verdict, again.verdict) == (Verdict.IN_DOUBT, Verdict.IN_DOUBT)
+    odds.stop()
+    await store.commits.record(Facts())
+    assert (first.verdict, again.verdict) == (Verdict.ACCEPTED, Verdict.UNAVAILABLE)
+    assert list(rows.messages) == [first.key]
+    assert (again.key, again.messages[0].key) == (key, key)
+    assert checks.refused([rows], again) == []

@@ -262,6 +262,22 @@ async def test_a_request_in_doubt_stays_once_a_repeat_was_answered(
     assert await store.upkeep.audit() == []
 
 
+async def test_a_repeat_in_the_same_commit_keeps_its_own_key(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+) -> None:
+    """A commit has a request and its repeat, and its answer is lost. The request stays; its repeat may come again."""
+    accept, repeat = (given.accept(given.message(account.id, reference="r")) for _ in range(2))
+    own = repeat.key
+    await lose(relay, shaky, given, account, accept, repeat)
+    relay.down = False
+    await shaky.commits.record(Facts())
+    assert [each.verdict for each in (accept, repeat)] == [Verdict.ACCEPTED, Verdict.UNAVAILABLE]
+    assert (repeat.key, repeat.messages[0].key) == (own, own)
+    await shaky.commits.record(Facts(accepts=[repeat]))
+    assert (repeat.verdict, repeat.key) == (Verdict.REPLAYED, accept.key)
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+
+
 async def test_a_caller_that_uses_its_request_again_gets_the_verdict_of_the_second_commit(
     relay: CuttingRelay, shaky: PostgresStore, given: Given, account: Account
 ) -> None:
