@@ -405,6 +405,30 @@ async def test_a_repeat_whose_own_link_went_before_the_other_node_settled_is_not
     assert len(await other.kept()) == 1
 
 
+@pytest.mark.parametrize("unbound", [True, False], ids=["unbound", "lost"])
+async def test_a_copy_whose_link_ends_while_it_is_looked_up_is_not_taken(desk: Desk, unbound: bool) -> None:
+    other, link = await beside(desk), Link()
+
+    def end() -> None:
+        link.up, link.ended_well = False, unbound
+
+    other.reception.receive(1, link.sends("Hello"))
+    during_a_look(other, end)
+    await other.settle()
+    assert (link.answers, await other.kept(), other.reception.repeats.in_doubt) == ([], [], 0)
+
+
+async def test_a_held_copy_whose_link_is_unbound_is_not_taken(desk: Desk) -> None:
+    other = await beside(desk)
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.settle()
+    link = await repeated_at(other)
+    link.up, link.ended_well = False, True
+    assert await desk.unanswered() == 0
+    await look_again(other)
+    assert (link.answers, len(await other.kept())) == ([], 1)
+
+
 async def test_what_is_held_is_put_off_at_the_end(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))
@@ -512,10 +536,14 @@ async def test_equal_messages_over_links_that_stand_are_two_messages(copies: Cop
     assert [notice.key for notice in (*slow.owed[1:], *fast.owed)] == sorted(slow.rows.inbound, reverse=True)
 
 
+@pytest.mark.parametrize("unbound", [True, False], ids=["unbound", "lost"])
 @pytest.mark.parametrize("before", [True, False])
-async def test_a_copy_is_dropped_even_if_the_other_node_has_settled_its_answer(copies: Copies, before: bool) -> None:
+async def test_a_copy_is_dropped_even_if_the_other_node_has_settled_its_answer(
+    copies: Copies, before: bool, unbound: bool
+) -> None:
     slow, fast, first, _ = copies
     facts = slow.begin()
+    first.ended_well = unbound
     await fast.commit()
     await fast.unanswered()
     first.up = not before

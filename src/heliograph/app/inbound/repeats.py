@@ -14,6 +14,9 @@ stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`)
     came to another node, or an earlier run    (the store)     looked up: `_unsure`, `_looked_up`, `_held`
     is written by another node after that      (the store)     contested: not written, looked up again
 
+A copy whose link is gone at the look-up is dropped, unless the message has certainly lost its answer: the operator
+sends it again.
+
 The store is asked only if the link may have been another process's: an earlier run's for a while after the start, and
 other nodes' always. A copy of a message that another node may still answer is held (`_held`). It is looked up once a
 second, until that node has settled its answer or has been silent for `SLOW_ANSWER_MS`.
@@ -62,9 +65,6 @@ class Arrival:
     """The message as it is written; None for a part."""
     last_note: int = 0
     """The number of the newest note at its look-up."""
-    contested: bool = False
-    """Whether another node wrote an equal message after its look-up. Without a link it then counts as a copy of that
-    message, even after the other node has settled its answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -250,7 +250,7 @@ class Repeats:
     async def look_up(self, may_take: Callable[[], bool]) -> None:
         """Finds out which arrivals are repeats of other processes' messages. Raises Unavailable.
 
-        The others are taken if `may_take`, else refused.
+        The others are taken if `may_take` and their links are up, else refused.
         """
         while self._unsure:
             self._looked_up, self._unsure = self._unsure[:LOOK], self._unsure[LOOK:]
@@ -265,12 +265,13 @@ class Repeats:
                 if keys:
                     self._end_wait(arrival, digest)
                     self._answer_again(keys.pop(0), digest, incoming)
-                elif digest in open_elsewhere and incoming.stands():
-                    self._held.append(arrival)
-                elif may_take() and digest not in open_elsewhere and (not arrival.contested or incoming.stands()):
-                    self._take(arrival, incoming)
-                else:
+                elif not may_take() or not incoming.waits():
+                    # Without its link the operator sends it again, perhaps to a node that has settled its answer since.
                     self._refuse(arrival)
+                elif digest in open_elsewhere:
+                    self._held.append(arrival)
+                else:
+                    self._take(arrival, incoming)
 
     async def _ask(self, arrivals: Sequence[Arrival]) -> tuple[dict[Digest, list[int]], set[Digest]]:
         """Asks the store for earlier messages that equal the arrivals. Returns the keys of messages that have certainly
@@ -315,11 +316,11 @@ class Repeats:
     def reconsider(self, arrival: Arrival, digest: int, *, may_take: bool) -> None:
         """Takes back a contested arrival: it is looked up again at the next `tick`, so that the loss of its link shows
         until then. Refuses it if its link is gone, and unless `may_take`."""
-        arrival.message, arrival.contested = None, True
+        arrival.message = None
         incoming = arrival.incoming
         if incoming is None:
             self._end_wait(arrival, (arrival.connector, digest))
-        elif incoming.stands() and may_take:
+        elif incoming.waits() and may_take:
             self._held.append(arrival)
         else:
             self._refuse(arrival)
