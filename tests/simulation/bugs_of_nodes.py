@@ -115,7 +115,7 @@ def a_text_that_another_node_may_answer_is_taken(patch: pytest.MonkeyPatch) -> N
     patch.setattr(Repeats, "_ask", broken)
 
 
-@bug(r"has the ids \[\d+, \d+", plan=replace(TEXTS, kinds=("sleep",)))
+@bug(r"has the ids \[\d+, \d+", plan=replace(TEXTS, kinds=("outage",), phones=3.0, troubles=0.4))
 def a_text_that_another_node_wrote_meanwhile_is_written(patch: pytest.MonkeyPatch) -> None:
     """Both nodes had looked for copies before."""
     patch.setattr(memory_delivery, "contest", lambda *_: None)

@@ -72,6 +72,7 @@ from heliograph.app.notice import Notice, TriedNotice, notice_of
 from heliograph.app.notices.notifier import Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.ports import Incoming, Part, Queue, Report, StoreRejected
+from heliograph.app.ports.inbound import FoundCopies
 from heliograph.app.receipts.awaiting import AwaitedReceipts, TrackedMessage
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
 from heliograph.app.sending.directory import Directory
@@ -760,8 +761,8 @@ def a_repeat_is_another_message(patch: pytest.MonkeyPatch) -> None:
 
 @bug(r"has the ids \[\d+, \d+", plan=PHONES)
 def a_repeat_after_a_crash_is_another_message(patch: pytest.MonkeyPatch) -> None:
-    async def broken(self: MemoryInbound, *_: object) -> list[tuple[int, int, bool]]:
-        return []
+    async def broken(self: MemoryInbound, *_: object) -> FoundCopies:
+        return FoundCopies([])
 
     patch.setattr(MemoryInbound, "repeated", broken)
 
