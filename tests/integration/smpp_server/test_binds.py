@@ -617,6 +617,70 @@ async def test_a_submission_in_doubt_may_come_again_on_the_same_bind(rig: Rig) -
     assert await rig.gateway.balance() == "999"
 
 
+async def begin_two(rig: Rig) -> tuple[Esme, int]:
+    """Submits two equal messages, and loses the connection of the second before the commit. Returns the client of the
+    first, and its sequence number."""
+    staying, going = await rig.bound(), await rig.bound()
+    rig.gateway.intake.may_commit.clear()
+    first = staying.begin(submission())
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == 1)
+    going.begin(submission())
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == 2)
+    going.close()
+    await wait_until(lambda: len(rig.binds) == 1)
+    return staying, first
+
+
+async def commit_two(rig: Rig, staying: Esme, first: int) -> int:
+    """Commits these two messages, and has the name of the first forgotten. Returns the key of the second."""
+    rig.gateway.intake.may_commit.set()
+    await staying.until(lambda: first in staying.answers)
+    await wait_until(lambda: len(rig.rows.references) == 1)  # the first answer has arrived
+    (second,) = rig.rows.messages.keys() - {key_of(staying.answers[first])}
+    return second
+
+
+async def test_a_repeat_that_is_refused_while_the_store_is_away_is_charged_once(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    key = await commit_two(rig, *await begin_two(rig))
+    client = await rig.bound()
+    rig.gateway.intake.away = True
+    assert (await client.ask(submission())).status == CommandStatus.ESME_RMSGQFUL
+    rig.gateway.intake.away = False
+    assert key_of(await client.ask(submission())) == key
+    assert await rig.gateway.balance() == "998"
+
+
+async def test_a_repeat_whose_connection_ends_while_the_store_is_away_is_charged_once(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    key = await commit_two(rig, *await begin_two(rig))
+    client = await rig.bound()
+    rig.gateway.intake.may_commit.clear()
+    client.begin(submission())
+    await wait_until(lambda: len(rig.gateway.intake.waiting) == 1)
+    client.close()
+    await wait_until(lambda: len(rig.binds) == 1)
+    again = await rig.bound()
+    rig.gateway.store.broken = True
+    rig.gateway.intake.may_commit.set()
+    await wait_until(lambda: not rig.gateway.intake.waiting)
+    rig.gateway.store.broken = False
+    assert key_of(await again.ask(submission())) == key
+    assert await rig.gateway.balance() == "998"
+
+
+async def test_a_repeat_over_the_rate_is_charged_once_if_the_first_commit_is_under_way(rig: Rig) -> None:
+    await rig.change(dedupe_s=60)
+    await rig.gateway.change_account(rate=2.0)
+    staying, first = await begin_two(rig)
+    client = await rig.bound()
+    assert (await client.ask(submission())).status == CommandStatus.ESME_RTHROTTLED
+    key = await commit_two(rig, staying, first)
+    rig.gateway.clock.forward(60)
+    assert key_of(await client.ask(submission())) == key
+    assert await rig.gateway.balance() == "998"
+
+
 async def test_copies_whose_answers_were_lost_are_as_many_as_before(rig: Rig) -> None:
     await rig.change(dedupe_s=60)
     await lose_an_answer(rig, await rig.bound(), 3)

@@ -50,7 +50,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
-from heliograph.domain.error import IN_DOUBT, UNAVAILABLE, Fault
+from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
@@ -588,12 +588,12 @@ class EsmeConnection(asyncio.Protocol):
 
     def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
         """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
+        names = self._services.resubmissions
         if name in self._named:
             self._named.remove(name)
-            names = self._services.resubmissions
-            (names.lost if fault.entry is IN_DOUBT else names.refused)(self.account, name)
-        elif name is not None and fault.entry is not IN_DOUBT:
-            self._services.resubmissions.withdrawn(self.account, name)
+            (names.lost if names.may_be_stored(self.account, name, fault) else names.refused)(self.account, name)
+        elif name is not None and not names.may_be_stored(self.account, name, fault):
+            names.withdrawn(self.account, name)
         self._services.note_refusal(
             None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
         )

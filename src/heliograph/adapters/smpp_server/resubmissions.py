@@ -10,6 +10,9 @@ is the reference of the request, until the client's system has acknowledged the 
               while 0 is under way --> smpp:<digest>:1: a second message
               after 0 was lost ------> smpp:<digest>:0: the first answer again, charged once
 
+A repeat that is refused for the moment, for example while the store is away, leaves its name lost: the first submission
+may be stored. Otherwise the next repeat would take another number, and be charged a second time.
+
 Names of an earlier run and of other nodes are read from the store at each bind, and every RELOAD_S.
 """
 
@@ -25,6 +28,7 @@ from typing import Final
 
 from heliograph.app.ports import Clock, CustomerBinds, Unavailable
 from heliograph.app.ports.accounts import SUBMISSION_PREFIX
+from heliograph.domain.error import IN_DOUBT, Fault
 from heliograph.domain.message import ids
 
 RELOAD_S: Final = 60.0
@@ -45,11 +49,13 @@ _TCP_CLOSE: Final = 7
 class _Copies:
     """The numbers of submissions with the same octets."""
 
-    __slots__ = ("lost", "next", "under_way")
+    __slots__ = ("lost", "next", "repeated", "under_way")
 
     def __init__(self) -> None:
         self.under_way: set[int] = set()
         self.lost: set[int] = set()
+        self.repeated: set[int] = set()
+        """Numbers that were lost, and that a repeat has taken. The first submission may be stored."""
         self.next = 1
 
     def take(self) -> int:
@@ -57,6 +63,7 @@ class _Copies:
         if self.lost:
             number = min(self.lost)
             self.lost.remove(number)
+            self.repeated.add(number)
         elif 0 not in self.under_way:
             number = 0
         else:
@@ -87,6 +94,14 @@ class Resubmissions:
         """Notes that the client has the answer: `flush` forgets the name."""
         self._arrived.append((account, name))
 
+    def may_be_stored(self, account: int, name: str, fault: Fault) -> bool:
+        """Returns whether a message may be stored under the name of a submission that ended in the fault. A fault that
+        may pass, such as UNAVAILABLE, tells nothing about the first submission of a repeat."""
+        if not fault.entry.retry:
+            return False
+        digest, number = _parsed(name)
+        return fault.entry is IN_DOUBT or number in self._copies(account, digest).repeated
+
     def lost(self, account: int, name: str) -> None:
         """Notes that the client may lack the answer of a submission that may be stored."""
         digest, number = _parsed(name)
@@ -103,7 +118,9 @@ class Resubmissions:
     def refused(self, account: int, name: str) -> None:
         """Notes that nothing is stored under a name."""
         digest, number = _parsed(name)
-        self._copies(account, digest).under_way.discard(number)
+        copies = self._copies(account, digest)
+        copies.under_way.discard(number)
+        copies.repeated.discard(number)
         self._clean(account, digest)
 
     def _clean(self, account: int, digest: str) -> None:
