@@ -1,4 +1,4 @@
-"""Bugs of nodes that share a store, for `test_planted.py`. Each shows in worlds with two nodes."""
+"""Bugs of nodes that share a store, for `test_planted.py`. Each shows in worlds with two or three nodes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.inbound.repeats import Arrival, Repeats
+from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.domain.past import PastState
 from heliograph.runtime import past
 from heliograph.runtime.engine import Engine
@@ -25,6 +26,7 @@ TWO = Plan(nodes=2, busy_s=40.0, requests_s=4.0, validity_ms=20_000, troubles=0.
 PAUSES = replace(TWO, kinds=("pause",), busy_s=120.0)
 OUTAGES = replace(TWO, kinds=("outage",), troubles=0.05, requests_s=3.0, busy_s=120.0)
 SLEEPS = replace(TWO, kinds=("sleep",), troubles=0.05, requests_s=3.0)
+STOPS = replace(TWO, nodes=3, kinds=("stop",), troubles=0.3, requests_s=8.0)
 LOSSES = replace(TWO, kinds=("loss",))
 DOUBTS = replace(TWO, requests_s=15.0, busy_s=60.0)
 TEXTS = replace(TWO, kinds=("kill",), requests_s=6.0, busy_s=60.0, phones=1.0, troubles=0.2)
@@ -119,3 +121,13 @@ def a_text_that_another_node_may_answer_is_taken(patch: pytest.MonkeyPatch) -> N
 def a_text_that_another_node_wrote_meanwhile_is_written(patch: pytest.MonkeyPatch) -> None:
     """Both nodes had looked for copies before."""
     patch.setattr(memory_delivery, "contest", lambda *_: None)
+
+
+@bug("has no final state", plan=STOPS, seeds=16)
+def the_other_parts_of_a_message_are_not_read_at_a_planned_end(patch: pytest.MonkeyPatch) -> None:
+    """The last part of a message ended at the node just before, and its other parts had ended at another node."""
+
+    async def broken(self: ReceiptLookup) -> None:
+        del self
+
+    patch.setattr(ReceiptLookup, "finish", broken)
