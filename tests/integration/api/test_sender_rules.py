@@ -76,6 +76,7 @@ async def test_an_explanation_names_the_rule(gateway: Gateway) -> None:
     assert replaced.reasons[0] == "A sender rule for IN replaces the sender Helio by 60001."
     refused = await routes.decide(desk, USA, "acme", "Helio")
     assert refused.reasons[0] == "A sender rule for US refuses the sender Helio: a message is refused."
+    assert (replaced.connector, refused.connector) == ("operator", None)
     assert not (await routes.decide(desk, BRITAIN, "acme", "Helio")).reasons[0].startswith("A sender rule")
 
 

@@ -200,7 +200,7 @@ async def test_costs_hold_from_their_date_and_are_explained() -> None:
     assert [each["submitted"] for each in await costs.find(desk)] == [200_000, 900_000]
     assert len(await costs.find(desk, past=True)) == 3
     (candidate,) = (await routes.decide(desk, "491701234567", "acme")).candidates
-    assert (candidate.cost, candidate.margin) == (250_000, 750_000)
+    assert (candidate.price, candidate.cost, candidate.margin) == (1_000_000, 250_000, 750_000)
     await costs.remove(desk, "operator", prefix="49", since=desk.now)
     assert [each["submitted"] for each in await costs.find(desk)] == [300_000, 900_000]
     await costs.remove(desk, "operator", prefix="49")

@@ -359,10 +359,13 @@ def _called(row: Mapping[str, Any]) -> str:
 
 
 def _decided(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    costs = "" if answer["price"] is None else f", for {counted(str(answer['price']), 'credit')} a segment"
+    price = "" if answer["price"] is None else f"{counted(str(answer['price']), 'credit')} a segment"
     network = f" (network {answer['network']})" if answer["network"] else ""
-    target = answer["connector"] or "nowhere"
-    return "\n".join([f"{answer['number']}{network} goes to {target}{costs}.", *answer["reasons"]])
+    if answer["connector"]:
+        way = f"goes to {answer['connector']}" + (f", for {price}" if price else "")
+    else:
+        way = "goes nowhere" + (f"; its price is {price}" if price else "")
+    return "\n".join([f"{answer['number']}{network} {way}.", *answer["reasons"]])
 
 
 def _read_sender(text: str) -> str:
@@ -431,6 +434,7 @@ DECISION = (
                 Field("connector", Text(), "The connector.", example="op1"),
                 Field("usable", Flag(), "Whether it can send now."),
                 Field("why", Text(), "The rule that chose it, or the reason why it cannot send.", example="prefix 49"),
+                Field("price", Credits(), "Credits a segment, as of the number; null: it has no price.", nullable=True),
                 Field("cost", Credits(), "Credits a delivered segment; null: not known.", nullable=True),
                 Field("margin", Credits(), "Credits that a delivered segment earns; null: not known.", nullable=True),
                 Field(

@@ -35,6 +35,8 @@ class NamedCandidate:
     usable: bool
     why: str
     """The rule that put it there, or why it cannot be used, in a sentence."""
+    price: int | None
+    """Micro-credits a segment, the same for all candidates; None if the account's prices do not cover the number."""
     cost: int | None
     """Micro-credits a delivered segment; None if it is not known."""
     margin: int | None
@@ -49,6 +51,7 @@ class RouteDecision:
 
     number: str
     connector: str | None
+    """None if a message to the number is refused."""
     candidates: list[NamedCandidate]
     """In the order in which they are tried."""
     network: str
@@ -122,31 +125,27 @@ def explain(
         reason = reasons.get(candidate.connector)
         why = f"{reason} leads to {name}" if reason else f"{_NOT_COVERED} goes to {name}"
         why += f", which is {obstacle}." if obstacle else "."
-        return NamedCandidate(name, not obstacle, why, cost, margin, share)
+        return NamedCandidate(name, not obstacle, why, price, cost, margin, share)
 
-    decision = RouteDecision(
-        number,
-        None if taken is None else names[taken],
-        list(map(named, found)),
-        network,
-        named_by,
-        prefix,
-        price,
-    )
+    goes_to = None if taken is None else names[taken]
+    decision = RouteDecision(number, goes_to, list(map(named, found)), network, named_by, prefix, price)
     order = None if state.rules is None else state.rules.order(account.id)
+    rule = sender_rules.find(number, sender) if sender else None
     decision.reasons = [
-        *_sender_reasons(sender_rules.find(number, sender), sender),
+        *_sender_reasons(rule, sender),
         *_route_reasons(decision),
         *(_order_reasons(order, number) if len(found) > 1 else ()),
         *_network_reasons(decision, ported),
         decision.price_reason,
     ]
+    if price is None or (rule is not None and rule.action == REFUSE):
+        decision.connector = None
     return decision
 
 
 def _sender_reasons(rule: SenderRule | None, sender: str) -> list[str]:
     """`rule` is the rule of the country for the sender."""
-    if rule is None or not sender:
+    if rule is None:
         return []
     if rule.action == REPLACE:
         return [f"A sender rule for {rule.country} replaces the sender {sender} by {rule.value}."]
