@@ -270,6 +270,17 @@ async def test_a_new_connector_is_connecting_until_it_has_a_state(house: AdminHo
     assert (await ada.get("/connectors/nobody/live")).status == 404
 
 
+async def test_a_connector_says_why_messages_take_another(house: AdminHouse, ada: Browser) -> None:
+    network = house.gateway.store.network
+    added = await network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))
+    report = ConnectorState(connector="second", summary="It is bound.", bound=1, obstacle="failing most messages")
+    await network.save_link_states([ConnectorReport(added.id, 1, report, house.gateway.clock.now())])
+    sentence = "Messages take another connector where they can: it is failing most messages."
+    assert sentence in text_of(await ada.get("/connectors/second/live", x_piece="1"))
+    for page in ("/", "/connectors"):
+        assert text_of(await ada.get(page)).count(f"It is bound. {sentence}") == 1
+
+
 async def test_an_operator_that_answers_nothing_needs_attention(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

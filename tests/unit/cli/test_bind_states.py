@@ -75,6 +75,12 @@ def test_a_bound_one_tells_window_rate_and_answers() -> None:
     assert "bound since 2027-01-15T07:59:00Z, 3 of 10 in flight, answers after 12.5 ms" in shown
 
 
+def test_one_that_cannot_send_says_why_messages_take_another() -> None:
+    assert "routes" not in text(said())
+    shown = text(said(obstacle="failing most messages"))
+    assert "routes    messages take another connector where they can: this one is failing most messages\n" in shown
+
+
 def test_a_throttled_one_tells_its_pace() -> None:
     shown = text(said(pace=47.3, pace_learnt=NOW - 62_000, throttles=12))
     assert "at most 100 a second; 47.3 a second now, learnt from the operator 1 min ago; throttled 12 " in shown

@@ -17,6 +17,7 @@ from heliograph.app.resources.connectors import all_connectors
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.fields import Choice, Field, Text
+from heliograph.app.routing.health import reported_obstacles
 from heliograph.domain.display import counted, duration
 
 TROUBLED: Final = ("down", "silent")
@@ -87,6 +88,8 @@ class ConnectorLine:
     state: str
     """The state that the connector is set to, such as `on`."""
     summary: str
+    obstacle: str
+    """Why messages take another connector where they can, such as `failing most messages`; empty if it can send."""
     in_flight: int
     capacity: int
     waiting: int
@@ -101,6 +104,11 @@ class ConnectorLine:
         return {OFF: "paused", DRAIN: "draining"}.get(self.state, self.condition)
 
     @property
+    def diverted(self) -> str:
+        """A sentence about the obstacle; empty if there is none."""
+        return f"Messages take another connector where they can: it is {self.obstacle}." if self.obstacle else ""
+
+    @property
     def is_troubled(self) -> bool:
         return self.state != OFF and self.condition in TROUBLED
 
@@ -112,10 +120,17 @@ async def connector_lines(desk: Desk, backlog: BacklogCounts) -> list[ConnectorL
     reports = await desk.store.network.link_states()
     live: dict[int, CarrierState] = {each.connector: each.state for each in reports if desk.now - each.at <= FRESH_MS}
     live |= {number: state for number, (_, state) in here.items()}
+    obstacles = reported_obstacles(reports, desk.now)
     known = {connector.id: connector for connector in await all_connectors(desk)}
     connectors = known | {number: connector for number, (connector, _) in here.items() if number not in known}
     lines = [
-        _connector_line(connector, live.get(number), waiting.get(number, (0, None)), backlog.deferred.get(number, 0))
+        _connector_line(
+            connector,
+            live.get(number),
+            waiting.get(number, (0, None)),
+            backlog.deferred.get(number, 0),
+            obstacles.get(number, ""),
+        )
         for number, connector in connectors.items()
     ]
     return sorted(lines, key=lambda line: (not line.is_troubled, line.name))
@@ -126,6 +141,7 @@ def _connector_line(
     live: CarrierState | None,
     waiting: tuple[int, int | None],
     deferred: int,
+    obstacle: str,
 ) -> ConnectorLine:
     state = CarrierState(summary="It is being started.") if live is None else live
     if state.bound:
@@ -137,6 +153,7 @@ def _connector_line(
         condition,
         connector.state,
         state.summary if connector.enabled else "It is paused.",
+        obstacle if connector.enabled else "",
         state.in_flight,
         state.capacity,
         *waiting,

@@ -26,6 +26,8 @@ def view(user: str, reports: "Sequence[ConnectorReport]", now: int) -> Iterator[
         stale = "" if ago * 1000 < FRESH_MS else "; no gateway is running now"
         yield f"The binds{node}, as reported {ago:.0f} s ago{stale}"
         yield f"  state     {state.summary}"
+        if state.obstacle:
+            yield f"  routes    messages take another connector where they can: this one is {state.obstacle}"
         yield f"  window    {state.window_used} of {state.capacity} in use"
         yield f"  rate      {_rate(state, each.at)}"
         since = "" if state.oldest is None else f", the oldest for {duration(each.at - state.oldest)}"
