@@ -258,6 +258,40 @@ def test_lists_of_routes_are_imported_whole(run: Run) -> None:
     assert answer(run("route", "list", "--json"))["routes"] == listed
 
 
+def test_an_explanation_of_a_refused_number_names_no_connector(run: Run) -> None:
+    run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
+    run("route", "add", "--prefix", "1", "--connector", "op1")
+    run("sender-rule", "add", "--country", "US", "--action", "refuse", "--value", "BRAND")
+    asked = ("route", "explain", "12025550123", "--from")
+    assert run(*asked, "ACME").stdout.startswith("12025550123 goes to op1, for 1 credit a segment.")
+    assert run(*asked, "BRAND").stdout.startswith("12025550123 goes nowhere; its price is 1 credit a segment.")
+
+
+def test_a_route_of_a_network_is_not_the_route_of_all_numbers(run: Run) -> None:
+    run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
+    run("route", "add", "--network", "26201", "--connector", "op1")
+    assert run("route", "remove", "--prefix", "").stderr.startswith("error: No route matches.")
+    run("route", "add", "--prefix", "", "--connector", "op1")
+    assert run("route", "remove", "--prefix", "").stdout == "Route 2 is removed.\n"
+
+
+def test_a_table_of_coverage_that_cannot_be_written_is_an_error(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "absent" / "coverage.csv"
+    failed = run("route", "coverage", "--csv", str(file))
+    assert (failed.exit_code, failed.stderr) == (1, f"error: {file} cannot be written: No such file or directory\n")
+
+
+@pytest.mark.parametrize("rate", ["EUR", "EUR=x", "EUR=0", "EUR=-1.08", "EUR=nan", "EUR=inf", "=1.08"])
+def test_a_rate_of_exchange_is_a_positive_number(run: Run, rate: str) -> None:
+    failed = run("cost", "import", "-", "--connector", "op1", "--exchange", rate, input="prefix,price_submit\n49,1\n")
+    assert (failed.exit_code, failed.stderr.splitlines()[0]) == (1, f"error: --exchange: {rate!r} is no rate.")
+
+
+def test_waiting_messages_are_counted_above_their_table(run: Run) -> None:
+    run("account", "create", "acme")
+    assert run("queue", "messages").stdout == "No messages wait.\n"
+
+
 def test_connectors_routes_and_prices(run: Run) -> None:
     bind = ["--host", "smsc.example.net", "--port", "2775", "--system-id", "acme", "--password", "longer than 8"]
     added = run("connector", "add", "op1", *bind, "--window", "50", "--option", "system_type=SMPP", "--tls", "--json")

@@ -146,6 +146,13 @@ async def messages(desk: Desk, after: str, limit: int, **filters: Any) -> dict[s
     return {"messages": shown, "cursor": None if key is None else str(key)}
 
 
+def _listed(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    """Returns the sentence above the messages, for example `2 messages. There may be more: --after 17`."""
+    if answer["cursor"]:
+        return f"{counted(len(answer['messages']), 'message')}. There may be more: --after {answer['cursor']}"
+    return counted(len(answer["messages"]), "message") + "." if answer["messages"] else "No messages wait."
+
+
 async def move(desk: Desk, to: str, **filters: Any) -> dict[str, Any]:
     """Makes waiting messages wait for another connector."""
     target = await _connector(desk, to)
@@ -404,6 +411,7 @@ QUEUE = Resource(
             answer_name="QueuedMessages",
             is_found=True,
             examples=("queue messages --account acme --limit 10",),
+            done=_listed,
         ),
         _action(
             "move",

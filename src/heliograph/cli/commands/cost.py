@@ -68,9 +68,12 @@ def _rates(exchange: tuple[str, ...]) -> dict[str, Decimal]:
     for each in exchange:
         currency, _, rate = each.partition("=")
         try:
-            rates[currency.strip().upper()] = Decimal(rate)
+            value = Decimal(rate)
         except InvalidOperation:
-            raise Failure(f"--exchange: {each!r} is no rate.", "Write it as EUR=1.08.") from None
+            value = Decimal(0)
+        if not (value.is_finite() and value > 0 and currency.strip()):
+            raise Failure(f"--exchange: {each!r} is no rate.", "Write it as EUR=1.08.")
+        rates[currency.strip().upper()] = value
     return rates
 
 

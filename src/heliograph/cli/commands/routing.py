@@ -31,7 +31,7 @@ def remove_route(invocation: Invocation, route_id: int | None, prefix: str | Non
     if route_id is None:
         near = each_row(invocation, ROUTES, {"prefix": prefix, "connector": connector})
         upto = takewhile(lambda each: each["prefix"] <= prefix, near)
-        fitting = [each["id"] for each in upto if each["prefix"] == prefix]
+        fitting = [each["id"] for each in upto if (each["prefix"], each["network"]) == (prefix, "")]
         if len(fitting) != 1:
             found = f"{len(fitting)} routes match" if fitting else "No route matches"
             raise Failure(f"{found}. Nothing was changed.", "Give the route's id.", invocation.typed("route list"))
@@ -106,5 +106,8 @@ def show_coverage(invocation: Invocation, plan: str, prefix: str, file: str | No
     if file is None:
         show(invocation, COVERAGE, COVERAGE.operation("list"), given, {COVERAGE.plural: list(rows)})
         return
-    with click.open_file(file, "w", encoding="utf-8", lazy=False) as table:
-        coverage.write(rows, table)
+    try:
+        with click.open_file(file, "w", encoding="utf-8", lazy=False) as table:
+            coverage.write(rows, table)
+    except OSError as problem:
+        raise Failure(f"{file} cannot be written: {problem.strerror or problem}") from problem
