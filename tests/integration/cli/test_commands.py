@@ -270,6 +270,7 @@ def test_an_explanation_of_a_refused_number_names_no_connector(run: Run) -> None
 def test_a_route_of_a_network_is_not_the_route_of_all_numbers(run: Run) -> None:
     run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
     run("route", "add", "--network", "26201", "--connector", "op1")
+    assert "(all)" not in run("route", "list").stdout
     assert run("route", "remove", "--prefix", "").stderr.startswith("error: No route matches.")
     run("route", "add", "--prefix", "", "--connector", "op1")
     assert run("route", "remove", "--prefix", "").stdout == "Route 2 is removed.\n"

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from heliograph.app.resources import costs
 from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import Many, singular
 from heliograph.console.pages import DRAWN
@@ -44,6 +45,15 @@ async def test_a_thing_is_added_shown_and_removed(house: AdminHouse, ada: Browse
     assert (await ada.post(f"{path}/remove", row)).status == 400
     actions = [entry.action.partition(".")[0] for entry in (await house.entries())[before:]]
     assert actions[-1] == resource.name
+
+
+async def test_costs_name_their_connector_and_destination(house: AdminHouse, ada: Browser) -> None:
+    await costs.put(house.admin.desk, "operator", 30_000, prefix="49", since=1_800_000_000_000)
+    await costs.put(house.admin.desk, "operator", 20_000, network="26201")
+    shown = text_of(await ada.get("/costs"))
+    assert "Prefix Connector Network Submitted Delivered Since" in shown
+    assert "49 operator none 0.03 0 2027-01-15" in shown
+    assert "none operator 26201 0.02 0" in shown
 
 
 @ADDED

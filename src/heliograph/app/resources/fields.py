@@ -105,7 +105,7 @@ class Field:
     """True if a person types it hidden, and an answer shows it only once, for example a new password."""
 
     cell: Callable[[Mapping[str, Any]], str] | None = None
-    """Returns its text in a command's table from the whole row, where its own value is not enough."""
+    """Returns its text in a table of a command or the console from the whole row, where its own value is not enough."""
 
     @property
     def label(self) -> str:

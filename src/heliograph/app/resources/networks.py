@@ -125,7 +125,7 @@ NETWORKS = Resource(
             answers=Answer.ITEM,
             examples=("network set 49151 --mccmnc 26201 --name Telekom",),
             done="Numbers with the prefix {prefix} belong to the network {mccmnc}.",
-            label="Set the network of",
+            label="Set",
         ),
         Operation(
             "import",

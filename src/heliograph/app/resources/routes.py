@@ -384,6 +384,7 @@ PREFIX = Field(
     "",
     example="4477",
     empty="(all)",
+    cell=lambda row: row["prefix"] or ("" if row.get("network") else "(all)"),
 )
 PRIORITY = Field(
     "priority",

@@ -126,11 +126,13 @@ def columns(resource: Resource) -> list[dict[str, Any]]:
     """Returns the columns of the table.
 
     `phone` is the position on a narrow screen, where a row has two lines. The first line has the title field, and at
-    its end the state or the account. All other columns are in the second line.
+    its end the state or the account. All other columns are in the second line. A key that no person reads, such as an
+    id, has no column: the title field stands for it.
     """
     head = resource.title_field
     shown = [resource.field(name) for name in resource.columns] or resource.fields
-    fields = [each for each in shown if not (resource.called and each.name in resource.key)]
+    hidden = resource.key if resource.called and resource.called not in resource.key else ()
+    fields = [each for each in shown if each.name not in hidden]
     ends = [each for kind in (Choice, Reference) for each in fields if isinstance(each.type, kind)]
     ordered = sorted(fields, key=lambda each: each is not head)
     return [
