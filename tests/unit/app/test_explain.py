@@ -55,7 +55,15 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
         (trace(State.FAILED, price=0, final=(Delivery.REJECTD, "", 2)), "there was no longer a route for it."),
         (
             trace(State.FAILED, submissions=[taken(status=NOT_SENT)], final=(Delivery.REJECTD, "", 1)),
-            "It was not sent: it cannot be written for the operator behind",
+            "cannot be written for the operator behind op1, because the connector's settings changed",
+        ),
+        (
+            trace(
+                State.FAILED,
+                submissions=[replace(taken(status=NOT_SENT), connector=2)],
+                final=(Delivery.REJECTD, "", 1),
+            ),
+            "cannot be written for the operator behind op2, which was to take it in place of op1. The log",
         ),
         (trace(submissions=[taken()], final=(Delivery.DELIVRD, "000", 1)), "The operator reported it as delivered."),
         (

@@ -99,9 +99,14 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
     unfit = next((each for each in trace.submissions if each.status == NOT_SENT), None)
     if unfit is not None:
         name = connectors.get(unfit.connector, "a removed connector")
+        cause = (
+            "because the connector's settings changed after it was accepted"
+            if unfit.connector == trace.message.connector
+            else f"which was to take it in place of {connectors.get(trace.message.connector, 'a removed connector')}"
+        )
         return (
-            f"It was not sent: it cannot be written for the operator behind {name}, because the connector's settings "
-            "changed after it was accepted. The log has the reason (smpp.cannot_be_sent)."
+            f"It was not sent: it cannot be written for the operator behind {name}, {cause}. The log has the reason "
+            "(smpp.cannot_be_sent)."
         )
     return "It was not sent: there was no longer a route for it."
 
