@@ -5,13 +5,15 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 from heliograph.adapters.metrics import Collector, collect
 from heliograph.app.facts import Facts, Queueing
 from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.refusals import Refusals
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
+from tests.support.connectors import smpp_connector
 from tests.support.gateway import HandClock, failure_register
 from tests.support.memory_reading import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
@@ -80,6 +82,25 @@ def test_who_was_not_let_in_is_shown_of_all_registers_together(tmp_path: Path) -
     assert run(scrape()) == {
         ("api", "wrong"): 3, ("api", "locked"): 0, ("console", "wrong"): 0, ("console", "locked"): 0,
         ("console", "second_factor"): 2, ("admin_api", "wrong"): 0,
+    }  # fmt: skip
+
+
+def test_a_connector_shows_its_breaker_and_each_reason_to_leave_it(tmp_path: Path) -> None:
+    lane, watched = MagicMock(), engine()
+    lane.window.breaker.is_open, lane.window.paused_until, lane.window.pace.paused_until = True, 0.0, 0.0
+    watched.carrier_states = lambda: [(smpp_connector(1, "op1", "h", 1, "id", "pw"), CarrierState())]
+    watched.lane, watched.obstacle = {1: lane}.get, {1: "failing most messages"}.get
+    watched.dispatcher.outcomes = SimpleNamespace(failovers=Counter({(1, "returned"): 3}))
+    collector = Collector(MessageCounters(), watched, MemoryStore(), VirtualClock(), {}, tmp_path, Refusals(), {})
+
+    async def scrape() -> dict[tuple[str, ...], object]:
+        names = ("heliograph_connector_usable", "heliograph_connector_breaker_open", "heliograph_failovers_total")
+        return {(each.name, *each.labels): each.value for each in collector.samples() if each.name in names}
+
+    assert run(scrape()) == {
+        ("heliograph_connector_usable", "op1"): 0, ("heliograph_connector_breaker_open", "op1"): 1,
+        ("heliograph_failovers_total", "op1", "refused"): 0, ("heliograph_failovers_total", "op1", "unusable"): 0,
+        ("heliograph_failovers_total", "op1", "undelivered"): 0, ("heliograph_failovers_total", "op1", "returned"): 3,
     }  # fmt: skip
 
 

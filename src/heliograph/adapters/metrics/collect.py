@@ -16,7 +16,7 @@ from heliograph import __version__
 from heliograph.adapters.metrics.exposition import Sample
 from heliograph.app.commit.isolate import PieceFate
 from heliograph.app.configuration import Connector
-from heliograph.app.dispatch.failover import REFUSED, UNDELIVERED, UNUSABLE
+from heliograph.app.dispatch.failover import REFUSED, RETURNED, UNDELIVERED, UNUSABLE
 from heliograph.app.facts import NO_ANSWER, CallbackEnd, Verdict
 from heliograph.app.inbound.answer_limits import Withheld
 from heliograph.app.observing.counters import (
@@ -252,7 +252,8 @@ class Collector:
             yield Sample("heliograph_connector_paused_seconds", label, max(0.0, round(paused_s, 3)))
             yield Sample("heliograph_connector_queue", label, len(lane))
             yield Sample("heliograph_connector_usable", label, int(not self._engine.obstacle(connector.id)))
-            for reason in (REFUSED, UNUSABLE, UNDELIVERED):
+            yield Sample("heliograph_connector_breaker_open", label, int(lane.window.breaker.is_open))
+            for reason in (REFUSED, UNUSABLE, UNDELIVERED, RETURNED):
                 number = self._engine.dispatcher.outcomes.failovers[connector.id, reason]
                 yield Sample("heliograph_failovers_total", (connector.name, reason), number)
         for result in ("found", "unknown", "silent", "left_out"):

@@ -242,6 +242,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "1 if messages may take the connector, 0 while they take another where they can.",
                 "connector",
             ),
+            _gauge(
+                "heliograph_connector_breaker_open",
+                "1 while the operator fails most messages, and single messages test it; 0 otherwise.",
+                "connector",
+            ),
             _counter(
                 "heliograph_failovers_total",
                 "Messages that left the connector for another: after a status of `failover_on` (refused), because it "
