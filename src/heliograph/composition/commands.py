@@ -6,6 +6,7 @@ Imports are inside the functions, so that each command imports only the modules 
 import asyncio
 import getpass
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from heliograph.composition.connectors import ADAPTERS, KINDS, policy_of
 from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
 from heliograph.composition.names import STORE_FILE as STORE_FILE
 from heliograph.config import Settings
+from heliograph.domain.display import harmless
 from heliograph.runtime.disk import make_folder
 
 if TYPE_CHECKING:
@@ -189,14 +191,20 @@ class PortedOnDemand:
     def __call__(self) -> "PortedNumbers | None":
         """Returns None without both settings. Raises Invalid."""
         if self._opened is None:
-            from heliograph.adapters.system.journal import LogJournal
-
-            self._opened = open_ported(self._settings, LogJournal())
+            self._opened = open_ported(self._settings, CommandJournal())
         return self._opened
 
     async def close(self) -> None:
         if self._opened is not None:
             await self._opened.close()
+
+
+class CommandJournal:
+    """Writes happenings of a command to standard error, as `note: lookup.failed: connection refused`."""
+
+    def log(self, level: str, event: str, **fields: object) -> None:  # noqa: ARG002 - a command has no levels
+        """Writes a line."""
+        sys.stderr.write(f"note: {': '.join([event, *(harmless(str(each)) for each in fields.values())])}\n")
 
 
 def open_ported(
@@ -227,11 +235,10 @@ def open_ported(
 async def probe_lookup(settings: Settings) -> str:
     """Asks the server of the setting `routing.lookup_url` about a number that belongs to no subscriber. Returns why its
     answer is not usable, empty if it is."""
-    from heliograph.adapters.system.journal import LogJournal
     from heliograph.adapters.system.number_lookup import NumberLookup
 
     routing = settings.routing
-    lookup = NumberLookup(routing.lookup_url, routing.lookup_authorization, routing.lookup_kept_s, LogJournal())
+    lookup = NumberLookup(routing.lookup_url, routing.lookup_authorization, routing.lookup_kept_s, CommandJournal())
     await lookup.ask([FICTITIOUS])
     await lookup.close()
     return lookup.problem

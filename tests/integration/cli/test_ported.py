@@ -51,8 +51,9 @@ def test_a_server_is_asked_about_a_number_that_is_explained(run: Any, monkeypatc
     assert "The number is of the network 26203 by the look-up of numbers." in found["reasons"]
     assert doctor(run)["result"] == "ok"
     monkeypatch.setenv("HELIOGRAPH_ROUTING_LOOKUP_AUTHORIZATION", "wrong")
-    found = json.loads(run("route", "explain", "491701234567", "--json").stdout)
-    assert "The number is of the network 26201 by its prefix." in found["reasons"]
+    explained = run("route", "explain", "491701234567", "--json")
+    assert "The number is of the network 26201 by its prefix." in json.loads(explained.stdout)["reasons"]
+    assert explained.stderr == "note: lookup.failed: HTTP 403\n"
     assert (doctor(run)["result"], "HTTP 403" in doctor(run)["detail"]) == ("fail", True)
     server.shutdown()
     server.server_close()
