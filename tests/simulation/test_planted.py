@@ -657,13 +657,16 @@ def the_notifier_drops_a_callback(patch: pytest.MonkeyPatch) -> None:
 
 @bug("one try of a callback at a time")
 def the_notifier_tries_twice_at_once(patch: pytest.MonkeyPatch) -> None:
-    committed = Notifier.committed
+    deliver = Notifier._deliver
 
-    def broken(self: Notifier) -> None:
-        self._committing += self._committing
-        committed(self)
+    def broken(self: Notifier, notices: Sequence[Notice]) -> list[Notice]:
+        left = deliver(self, notices)
+        for notice in notices:
+            if notice.key in self._flights:
+                self._deliverers[notice.way].deliver([notice])
+        return left
 
-    patch.setattr(Notifier, "committed", broken)
+    patch.setattr(Notifier, "_deliver", broken)
 
 
 @bug("the customer was told")
