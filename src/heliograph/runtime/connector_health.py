@@ -1,6 +1,6 @@
 """The health of connectors: which cannot send at the moment, so that messages take another candidate.
 
-Once a second each connector is looked at:
+Every LOOK_S each connector is looked at:
 
     no bind for `failover_after_s`         "down for more than 15 s"
     breaker open                           "failing most messages"
@@ -11,6 +11,7 @@ Once a second each connector is looked at:
 Nodes without the binds of a connector believe the reports of the nodes that have them.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,6 +23,10 @@ from heliograph.app.ports.series import DAY_MS
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.directory import Directory
+
+LOOK_S: Final = 0.25
+"""Seconds between two looks. With a second, messages behind a dead operator waited for up to 1.5 s more, because
+housekeeping under load takes its time as well."""
 
 FAILING: Final = "failing most messages"
 """Why a connector with an open breaker is not used, but for test messages."""
@@ -36,12 +41,20 @@ class ConnectorHealth:
         self._clock = clock
         self._journal = journal
         self._obstacles: dict[int, str] = {}
+        self.reports: Sequence[ConnectorReport] = ()
+        """The newest reports of other nodes."""
 
-    def look(self, reports: Sequence[ConnectorReport] = ()) -> None:
-        """Looks at each connector. `reports` come from other nodes."""
+    async def run(self) -> None:
+        """Looks at the connectors until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_S)
+
+    def look(self) -> None:
+        """Looks at each connector."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         obstacles = {}
-        told = reported_obstacles(reports, now)
+        told = reported_obstacles(self.reports, now)
         tests = []
         for connector in self._directory.connectors():
             lane = self._dispatcher.lanes.get(connector.id)

@@ -49,6 +49,7 @@ from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.message.ids import worker_of
 from heliograph.domain.message.way import Way
 from heliograph.runtime.carriers import Carriers
+from heliograph.runtime.connector_health import ConnectorHealth
 from heliograph.runtime.engine_parts import EngineParts
 from heliograph.runtime.environment import Environment, NodeRoles, TimeLimits
 from heliograph.runtime.feeder import Feeder
@@ -139,8 +140,10 @@ class Engine:
         feeder = Feeder(environment, self._node, self._roles, parts)
         self._spawn(feeder.run(), "feed")
         self._spawn(feeder.look_up(), "lookup")
+        health = ConnectorHealth(environment.directory, parts.dispatcher, environment.clock, environment.journal)
+        self._spawn(health.run(), "health")
         upkeep = Housekeeping(
-            environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease, orders
+            environment, self._limits, self._node, self._roles, parts, self._accounts, self._lease, orders, health
         )
         self._spawn(upkeep.run(), "housekeeping")
         if self._roles.upkeep:
@@ -295,7 +298,7 @@ class Engine:
         deadline = clock.monotonic() + seconds
         gatherer = self.gatherer
         gatherer.shut()
-        for name in ("feed", "lookup", "housekeeping", "retention"):
+        for name in ("feed", "lookup", "health", "housekeeping", "retention"):
             await self._cancel(name)
         self.matcher.turn_away()
         self.reception.close()

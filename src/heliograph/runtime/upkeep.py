@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from heliograph.app.notices.account_cache import AccountCache
-from heliograph.app.ports import ConnectorReport, Unavailable
+from heliograph.app.ports import Unavailable
 from heliograph.app.ports.carrier_state import NODE_REPORT_MS
 from heliograph.app.routing.quality import measure, quality_query
 from heliograph.domain.message.ids import first_key_at
@@ -109,6 +109,7 @@ class Housekeeping:
         accounts: AccountCache,
         lease: Lease | None,
         orders: QueueOrders,
+        health: ConnectorHealth,
     ) -> None:
         """Makes the rounds; `run` starts them. `lease` is None unless other nodes may share the store."""
         self._environment = environment
@@ -119,8 +120,7 @@ class Housekeeping:
         self._accounts = accounts
         self._lease = lease
         self._orders = orders
-        self._health = ConnectorHealth(environment.directory, parts.dispatcher, environment.clock, environment.journal)
-        self._reports: list[ConnectorReport] = []
+        self._health = health
         self._questions = ReceiptQuestions(environment.store.receipts, parts.carriers.asking)
         self._doubts = ReceiptDoubts(
             environment.store.series, environment.directory, environment.clock, environment.journal
@@ -158,7 +158,6 @@ class Housekeeping:
         self._parts.dispatcher.reroute(self._parts.carriers.live())
         await self._parts.caps.look()
         await self._parts.paces.look()
-        self._health.look(self._reports)
         if self._due("sweep", SWEEP_ROUNDS):
             self._parts.dispatcher.sweep(now)
             if self._roles.upkeep:
@@ -188,7 +187,7 @@ class Housekeeping:
             if reports := self._parts.carriers.reports(now):
                 await environment.store.network.save_link_states(reports)
             if self._lease is not None:
-                self._reports = await environment.store.network.link_states()
+                self._health.reports = await environment.store.network.link_states()
 
     async def _heed_suppressions(self, now: int) -> None:
         """Withdraws waiting messages to recently opted-out phones, because other processes and nodes suppress numbers

@@ -1,5 +1,8 @@
 """Connectors that cannot send at the moment, as the directory hears of them."""
 
+import asyncio
+from itertools import pairwise
+
 import pytest
 
 from heliograph.app.configuration import Connector
@@ -13,10 +16,12 @@ from heliograph.app.sending.directory import Directory
 from heliograph.domain.pace.breaker import LATEST
 from heliograph.domain.series import Cell, CellKey, Grain
 from heliograph.runtime.connector_health import ConnectorHealth, ReceiptDoubts
+from heliograph.runtime.tasks import end
 from tests.support.carrier_rig import NotedJournal
 from tests.support.connectors import smpp_connector
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import Messages, NotedCarrier, NotedGathering, SetClock, SetRouter
+from tests.support.virtual_time import run
 
 
 class House:
@@ -63,6 +68,22 @@ def test_a_connector_without_a_bind_for_a_while_cannot_send(house: House) -> Non
     ]
 
 
+def test_the_connectors_are_looked_at_several_times_a_second() -> None:
+    async def look() -> list[float]:
+        store, looks = MemoryStore(), []
+        connector = await store.network.add_connector(smpp_connector(0, "op1", "h", 1, "id", "pw"))
+        house = House(Directory(store.table_changes, store.accounts), connector, store)
+        house.health.look = lambda: looks.append(asyncio.get_running_loop().time())  # type: ignore[method-assign]
+        task = asyncio.create_task(house.health.run())
+        await asyncio.sleep(15.0)
+        await end(task)
+        return looks
+
+    looks = run(look())
+    assert max(later - earlier for earlier, later in pairwise(looks)) <= 0.25
+    assert len(looks) >= 60
+
+
 def test_the_time_without_a_bind_counts_from_the_end_of_the_last(house: House) -> None:
     events = LaneEvents(house.dispatcher, house.lane, lambda *_: None)
     assert house.obstacle() == ""
@@ -103,13 +124,13 @@ def test_other_nodes_tell_of_connectors_whose_binds_they_have(house: House) -> N
     house.lane.closed = True
     number, now = house.connector.id, house.clock.now()
     blocked = ConnectorReport(number, 2, ConnectorState(obstacle="failing most messages"), now)
-    house.health.look([blocked])
-    assert house.directory.obstacle(number) == "failing most messages"
-    house.health.look([blocked, ConnectorReport(number, 3, ConnectorState(), now)])
-    assert house.directory.obstacle(number) == ""
+    house.health.reports = [blocked]
+    assert house.obstacle() == "failing most messages"
+    house.health.reports = [blocked, ConnectorReport(number, 3, ConnectorState(), now)]
+    assert house.obstacle() == ""
     house.clock.pass_ms(60_000)
-    house.health.look([blocked])
-    assert house.directory.obstacle(number) == ""
+    house.health.reports = [blocked]
+    assert house.obstacle() == ""
 
 
 async def test_doubts_about_receipts_are_logged_once_a_day(house: House) -> None:
