@@ -65,8 +65,8 @@ def send_one(operator: Operator, number: str, text: str, *, receipt: bool = True
 
 
 def reload_until(page: Page, there: Locator) -> None:
-    """For pages that do not refresh themselves."""
-    eventually(lambda: page.reload() and there.count(), str(there), pause=0.25)
+    """For pages that do not refresh themselves. A reload takes a browser a third of a second of processor time."""
+    eventually(lambda: page.reload() and there.count(), str(there), pause=1.0)
 
 
 def test_the_password_is_asked_for_and_a_wrong_one_is_told(opened: Opener) -> None:
