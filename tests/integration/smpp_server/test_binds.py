@@ -719,6 +719,24 @@ async def test_what_was_lost_is_found_by_another_run_until_it_is_too_old(rig: Ri
     assert await rig.gateway.balance() == "997"
 
 
+async def test_a_bind_is_refused_while_the_names_of_an_earlier_run_cannot_be_read(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repeat over it could be charged a second time."""
+    await rig.change(dedupe_s=60)
+    await lose_an_answer(rig, await rig.bound())
+    rig.services.resubmissions = Resubmissions(rig.gateway.store.binds, rig.gateway.clock)
+
+    async def away(account: int) -> list[tuple[str, int]]:
+        raise Unavailable("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.services.store, "submissions", away)
+        assert await (await rig.connect()).bind() == CommandStatus.ESME_RSYSERR
+    assert (await (await rig.bound()).ask(submission())).status == 0
+    assert await rig.gateway.balance() == "999"
+
+
 async def test_a_reference_that_looks_like_a_name_ends_no_bind(rig: Rig) -> None:
     await rig.change(dedupe_s=60)
     await lose_an_answer(rig, await rig.bound())

@@ -420,6 +420,9 @@ class EsmeConnection(asyncio.Protocol):
         services = self._services
         self._state = BindState(kind, f"{self._peer[0]}:{self._peer[1]}", self._state.tls, services.clock.now(), 0)
         try:
+            if view.account.smpp.dedupe_s:
+                # Without the names of an earlier bind, a repeat could be charged a second time.
+                await services.resubmissions.load(view.account.id, view.account.smpp.dedupe_s)
             entered = await services.store.enter(self.entry(), view.account.smpp.binds)
         except Missing:
             return CommandStatus.ESME_RSYSERR
@@ -428,8 +431,6 @@ class EsmeConnection(asyncio.Protocol):
             return CommandStatus.ESME_RSYSERR
         if not entered:
             return CommandStatus.ESME_RALYBND
-        if view.account.smpp.dedupe_s:
-            await services.resubmissions.load(view.account.id, view.account.smpp.dedupe_s)
         self._binds.enter(self)
         return CommandStatus.ESME_ROK
 

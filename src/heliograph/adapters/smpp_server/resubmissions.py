@@ -22,6 +22,7 @@ import re
 import socket
 import termios
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from math import inf
 from typing import Final
@@ -131,12 +132,10 @@ class Resubmissions:
                 del self._accounts[account]
 
     async def load(self, account: int, dedupe_s: int, *, least_age_ms: int = 0) -> None:
-        """Reads the account's lost names from the store, and has the ones older than `dedupe_s` seconds forgotten."""
+        """Reads the account's lost names from the store, and has the ones older than `dedupe_s` seconds forgotten.
+        Raises Unavailable."""
         self._loaded[account] = self._clock.monotonic()
-        try:
-            found = await self._store.submissions(account)
-        except Unavailable:
-            return  # the next reading is due in a minute
+        found = await self._store.submissions(account)
         now = self._clock.now()
         for name, key in found:
             if _NAME(name) is None:
@@ -158,7 +157,8 @@ class Resubmissions:
         now = self._clock.monotonic()
         for account, seconds in dedupe_s.items():
             if now - self._loaded.get(account, -inf) >= RELOAD_S:
-                await self.load(account, seconds, least_age_ms=SETTLED_MS)
+                with suppress(Unavailable):  # the next reading is due in a minute
+                    await self.load(account, seconds, least_age_ms=SETTLED_MS)
 
     async def flush(self) -> None:
         """Forgets the names whose answers arrived. While the store cannot write, the next call tries again."""
