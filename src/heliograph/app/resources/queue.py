@@ -23,7 +23,7 @@ from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.domain.display import counted
 from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message.ids import first_key_at, to_hex
-from heliograph.domain.numbers.country import country_of
+from heliograph.domain.numbers.country import COUNTRIES, country_of
 
 STRETCH: Final = 5_000
 """Rows of the queue that a transaction reads: some 20 ms."""
@@ -298,8 +298,8 @@ def sentence(done: str) -> Any:
 
 
 def _country(text: str) -> str:
-    if text and not (len(text) == 2 and text.isascii() and text.isalpha()):
-        raise ValueError(f"{text!r} is not a country; write its two letters, such as DE")
+    if text and text.upper() not in COUNTRIES:
+        raise ValueError(f"{text!r} is not a country; give two letters of ISO 3166-1, such as DE")
     return text.upper()
 
 

@@ -9,10 +9,8 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
 from heliograph.app.resources.fields import Choice, Field, Text, Whole
 from heliograph.domain.numbers import phone
-from heliograph.domain.numbers.country import PREFIXES
+from heliograph.domain.numbers.country import COUNTRIES
 from heliograph.domain.numbers.sender_rules import ACTIONS, ANY_KIND, KINDS, REPLACE, SenderRule
-
-_COUNTRIES = frozenset(PREFIXES.values())
 
 
 async def find(desk: Desk, country: str | None = None) -> list[dict[str, Any]]:
@@ -53,7 +51,7 @@ def _called(rule: dict[str, Any]) -> str:
 
 
 def _read_country(text: str) -> str:
-    if text.upper() not in _COUNTRIES:
+    if text.upper() not in COUNTRIES:
         raise ValueError(f"{text!r} is not a country; give two letters of ISO 3166-1, such as IN")
     return text.upper()
 

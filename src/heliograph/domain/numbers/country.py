@@ -40,6 +40,9 @@ _CODES: Final = """
 PREFIXES: Final = dict(zip(_CODES.split()[::2], _CODES.split()[1::2], strict=True))
 """Countries by prefix; the longest prefix decides."""
 
+COUNTRIES: Final = frozenset(PREFIXES.values())
+"""The countries that numbers may have, such as DE."""
+
 _UNDECIDED: Final = {prefix[:length] for prefix in PREFIXES for length in range(1, len(prefix))}
 """Beginnings of numbers for which a further digit may change the country."""
 
