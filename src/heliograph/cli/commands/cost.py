@@ -55,6 +55,8 @@ def import_costs(
 
     rates = _rates(exchange)
     rows, bad, ignored = read_file(file, lambda lines: _read(lines, rates))
+    if bad:
+        invocation.ask(COSTS, "list", {"connector": connector, "limit": 1})  # an unknown connector is named first
     refuse_bad(bad, file, ignored)
     operation = COSTS.operation("import")
     given = {"connector": connector, "costs": rows, "replace": replace, "dry_run": dry_run}
