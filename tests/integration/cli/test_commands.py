@@ -258,6 +258,18 @@ def test_lists_of_routes_are_imported_whole(run: Run) -> None:
     assert answer(run("route", "list", "--json"))["routes"] == listed
 
 
+def test_a_list_of_networks_is_compared_or_imported(run: Run) -> None:
+    answer(run("network", "set", "49151", "--mccmnc", "26201", "--json"))
+    rows = "prefix,mccmnc\n49170,26201\n"
+    told = answer(run("network", "import", "-", "--replace", "--dry-run", "--json", input=rows))
+    assert told == {"networks": 1, "added": 1, "changed": 0, "same": 0, "removed": 1, "dry_run": True}
+    assert "would be added" in run("network", "import", "-", "--dry-run", input=rows).stdout
+    assert [each["prefix"] for each in answer(run("network", "list", "--json"))["networks"]] == ["49151"]
+    told = answer(run("network", "import", "-", "--replace", "--json", input=rows))
+    assert (told["added"], told["removed"], told["dry_run"]) == (1, 1, False)
+    assert [each["prefix"] for each in answer(run("network", "list", "--json"))["networks"]] == ["49170"]
+
+
 def test_an_explanation_of_a_refused_number_names_no_connector(run: Run) -> None:
     run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
     run("route", "add", "--prefix", "1", "--connector", "op1")

@@ -35,8 +35,10 @@ async def put(desk: Desk, prefix: str, mccmnc: str, name: str = "") -> dict[str,
     return _row(network)
 
 
-async def put_all(desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bool = False) -> dict[str, int]:
-    """Sets the networks of these prefixes, all or none. `replace` removes all other prefixes."""
+async def put_all(
+    desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
+) -> dict[str, int]:
+    """Sets the networks of these prefixes, all or none. `replace` removes all other prefixes. `dry_run` only counts."""
     wanted = {each["prefix"]: MobileNetwork(each["prefix"], each["mccmnc"], each.get("name", "")) for each in networks}
     if len(wanted) < len(networks):
         raise Invalid("networks", "two of them have the same prefix")
@@ -52,8 +54,9 @@ async def put_all(desk: Desk, networks: Sequence[Mapping[str, Any]], replace: bo
         "same": same,
         "removed": await desk.store.routing_lists.count_networks() - known if replace else 0,
     }
-    audited = desk.audited("network.import", "networks", {name: str(count) for name, count in counts.items()})
-    await audited.mobile_networks.put(list(wanted.values()), replace_all=replace)
+    if not dry_run:
+        audited = desk.audited("network.import", "networks", {name: str(count) for name, count in counts.items()})
+        await audited.mobile_networks.put(list(wanted.values()), replace_all=replace)
     return counts
 
 
@@ -135,6 +138,7 @@ NETWORKS = Resource(
             reads=(
                 Field("networks", Rows(ROW, "NetworkRow", MOST_AT_ONCE), "The prefixes."),
                 Field("replace", Flag(), "Remove all other prefixes.", False),
+                Field("dry_run", Flag(), "Only count the changes, without making them.", False),
             ),
             answers=change_counts("Prefixes"),
             id="put_networks",
