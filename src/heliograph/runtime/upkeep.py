@@ -28,8 +28,13 @@ OVERDUE_ROUNDS = 30
 """Rounds between two searches for receipts that never came, and for receipts that matched nothing."""
 
 GATHERED_ROUNDS = 600
-"""Rounds between two searches for messages of a dead node that have all part ends and no end; each death starts a
-search too.
+"""Rounds between two searches for messages of a dead node that have all part ends and no end; each death starts
+searches too.
+"""
+
+DEATH_SEARCH_ROUNDS = (6, 60)
+"""Rounds from the death of a node to such searches. A search leaves out the last five seconds (`ENDS_AFTER_MS`), and a
+dead node is found after less. The later search finds ends of a node whose clock was up to 50 s ahead.
 """
 
 GATHERED_SPANS = 8
@@ -129,6 +134,8 @@ class Housekeeping:
         self._orphans_read = 0
         """Receipts without a message, the newest, that have been searched for since the last begin at the newest."""
         self._unfinished = {"orphans"}
+        self._searches: list[int] = []
+        """Rounds in which messages of dead nodes are searched for."""
 
     async def run(self) -> None:
         """Runs rounds until cancelled."""
@@ -227,6 +234,9 @@ class Housekeeping:
             return
         if "orphans" in self._unfinished or self._round % OVERDUE_ROUNDS == 0:
             await self._reconsider_orphans()
+        if any(at <= self._round for at in self._searches):
+            self._searches = [at for at in self._searches if at > self._round]
+            self._unfinished.add("gathered")
         if self._due("gathered", GATHERED_ROUNDS):
             for _ in range(GATHERED_SPANS):
                 if not await self._parts.lookup.find_gathered(self._environment.leases, oldest):
@@ -273,7 +283,8 @@ class Housekeeping:
             return
         self._parts.matcher.early.drop(self._environment.clock.now() - EARLY_KEPT_MS)
         if self._roles.upkeep and await self._lease.release_dead():
-            self._unfinished |= {"gathered", "orphans"}
+            self._searches += [self._round + rounds for rounds in DEATH_SEARCH_ROUNDS]
+            self._unfinished.add("orphans")
             self._orphans_read = 0
             self._parts.gatherer.wake_feeder()
         await self._parts.carriers.share_binds()

@@ -552,6 +552,28 @@ def test_a_stop_ends_a_message_whose_other_parts_ended_at_another_node() -> None
     scenario(story)
 
 
+@pytest.mark.parametrize(("ahead_ms", "within_s"), [(0, 20.0), (40_000, 80.0)])
+def test_a_message_whose_last_part_ended_right_before_its_node_died_is_ended(ahead_ms: int, within_s: float) -> None:
+    """`ahead_ms`: by so much the clock of the dead node was ahead."""
+
+    async def story(rig: Rig) -> None:
+        await rig.kill()
+        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
+        await rig.start()
+        rig.operators[1].odds.receipt_lost = 1.0
+        await asyncio.sleep(2.0)
+        accept = await rig.send(rig.fresh(content="x" * 200, segments=2))
+        await asyncio.sleep(1.0)
+        key, now = accept.key, rig.clock.now()
+        for part in (0, 1):
+            rig.rows.parts[key, part] = PartReceipt(1, key, part, Delivery.DELIVRD, "000", now + ahead_ms)
+        rig.rows.nodes[9] = NodeRow(until=now)
+        await asyncio.sleep(within_s)
+        assert rig.rows.finals[key].state is Delivery.DELIVRD
+
+    scenario(story)
+
+
 def test_after_a_crash_only_what_was_in_the_window_is_in_doubt() -> None:
     async def story(rig: Rig) -> None:
         await rig.send(*(rig.fresh() for _ in range(300)))
