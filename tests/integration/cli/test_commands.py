@@ -303,7 +303,7 @@ def test_a_rate_of_exchange_is_a_positive_number(run: Run, rate: str) -> None:
 def test_a_list_of_costs_for_an_unknown_connector_says_so_first(run: Run) -> None:
     run("account", "create", "acme")
     failed = run("cost", "import", "-", "--connector", "nosuch", input="prefix,price_submit\nx,1\n")
-    assert (failed.exit_code, failed.stderr.splitlines()[0]) == (1, "error: there is no connector nosuch")
+    assert (failed.exit_code, failed.stderr.splitlines()[0]) == (1, "error: There is no connector nosuch.")
 
 
 def test_waiting_messages_are_counted_above_their_table(run: Run) -> None:
