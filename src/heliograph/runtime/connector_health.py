@@ -20,16 +20,13 @@ from heliograph.app.dispatch.failover import OVERLOADED
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Clock, ConnectorReport, Journal, Series
 from heliograph.app.ports.series import DAY_MS
-from heliograph.app.routing.health import reported_obstacles
+from heliograph.app.routing.health import FAILING, reported_obstacles
 from heliograph.app.routing.receipt_doubts import doubt_query, find_doubts
 from heliograph.app.sending.directory import Directory
 
 LOOK_S: Final = 0.25
 """Seconds between two looks. With a second, messages behind a dead operator waited for up to 1.5 s more, because
 housekeeping under load takes its time as well."""
-
-FAILING: Final = "failing most messages"
-"""Why a connector with an open breaker is not used, but for test messages."""
 
 
 class ConnectorHealth:

@@ -279,6 +279,8 @@ async def test_a_connector_says_why_messages_take_another(house: AdminHouse, ada
     assert sentence in text_of(await ada.get("/connectors/second/live", x_piece="1"))
     for page in ("/", "/connectors"):
         assert text_of(await ada.get(page)).count(f"It is bound. {sentence}") == 1
+    assert "second fails most messages: see why, and test it." in text_of(await ada.get("/"))
+    assert (await ada.get("/attention", x_piece="1")).json["/console/connectors"] == "1"
 
 
 async def test_an_operator_that_answers_nothing_needs_attention(

@@ -17,11 +17,11 @@ from heliograph.app.resources.connectors import all_connectors
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.fields import Choice, Field, Text
-from heliograph.app.routing.health import reported_obstacles
+from heliograph.app.routing.health import FAILING, reported_obstacles
 from heliograph.domain.display import counted, duration
 
-TROUBLED: Final = ("down", "silent")
-"""Conditions of a connector that need attention."""
+_TROUBLES: Final = {"down": "is down", "silent": "answers nothing"}
+"""Conditions of a connector that need attention, in words."""
 
 OLD_MS: Final = 60_000
 """Messages that have waited for so long are worth a look. Milliseconds."""
@@ -39,7 +39,7 @@ class Topic(StrEnum):
 
     STORE = "store"
     CONNECTOR = "connector"
-    """A connector is down or silent (connector)."""
+    """A connector is down or silent, or fails most messages (connector)."""
     BACKLOG = "backlog"
     """The messages of a connector wait too long (connector)."""
     NATIONAL = "national-numbers"
@@ -110,11 +110,11 @@ class ConnectorLine:
 
     @property
     def is_troubled(self) -> bool:
-        return self.state != OFF and self.condition in TROUBLED
+        return self.state != OFF and (self.condition in _TROUBLES or self.obstacle == FAILING)
 
 
 async def connector_lines(desk: Desk, backlog: BacklogCounts) -> list[ConnectorLine]:
-    """Returns a line for each connector, first the connectors that are down or silent."""
+    """Returns a line for each connector, first the connectors in trouble."""
     waiting = desk.waiting()
     here = {connector.id: (connector, state) for connector, state in desk.carrier_states()}
     reports = await desk.store.network.link_states()
@@ -188,7 +188,7 @@ def _connector_worries(now: int, lines: Sequence[ConnectorLine], *, is_simulated
     found = []
     for line in lines:
         if line.is_troubled:
-            problem = f"{line.name} {'answers nothing' if line.condition == 'silent' else 'is down'}"
+            problem = f"{line.name} {_TROUBLES.get(line.condition, 'fails most messages')}"
             found.append(worry(Topic.CONNECTOR, line, problem, "see why, and test it"))
     for line in lines:
         is_in_use = line.state == ON and line.condition == "up"

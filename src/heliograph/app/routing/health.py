@@ -1,9 +1,13 @@
 """The obstacles of connectors, as the nodes that have their binds report them."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.carrier_state import FRESH_MS
+
+FAILING: Final = "failing most messages"
+"""Why a connector with an open breaker is not used, but for test messages."""
 
 
 def reported_obstacles(reports: Iterable[ConnectorReport], now: int) -> dict[int, str]:
