@@ -12,15 +12,14 @@ PATH = "/margin"
 
 
 async def show(request: PageRequest) -> PageResponse:
-    """Shows the report once a period was asked for, because a long period takes a while."""
+    """Shows the report of a period, by default of the last 24 hours."""
     asked = _asked(request)
     report: dict[str, Any] | None = None
     problem: FormProblem | None = None
-    if asked["from"] or asked["to"]:
-        try:
-            report = await request.ask(REPORTS, MARGIN.name, asked)
-        except Mistake as mistake:
-            problem = problem_of(mistake)
+    try:
+        report = await request.ask(REPORTS, MARGIN.name, asked)
+    except Mistake as mistake:
+        problem = problem_of(mistake)
     columns, rows = margin_table(report) if report else ((), [])
     return request.page(
         "margin.html",
