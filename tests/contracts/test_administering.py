@@ -609,7 +609,7 @@ async def test_networks_of_prefixes(store: Store) -> None:
 
 async def test_costs_of_connectors(store: Store) -> None:
     op = (await store.network.add_connector(connector())).id
-    rows = [Cost(op, "", "26201", 20, 2), Cost(op, "49", "", 30), Cost(op, "49", "", 31, 1, 5_000)]
+    rows = [Cost(op, "", "26201", 20, 2), Cost(op, "49", "", 30), Cost(op, "49", "", 31, 1, 5_000, 9_000)]
     revision = await store.table_changes.revision()
     await store.costs.put(rows[::-1])
     assert await store.table_changes.revision() > revision
@@ -621,6 +621,8 @@ async def test_costs_of_connectors(store: Store) -> None:
         await store.costs.put([Cost(op + 9, "49", "", 1)])
     await store.costs.put(rows[2:], [op])
     assert (await store.network.tables()).costs == rows[2:]
+    await store.costs.put([replace(rows[2], until=0)])
+    assert (await store.network.tables()).costs == [replace(rows[2], until=0)]
     await store.network.remove_connector("north")
     assert (await store.network.tables()).costs == []
 

@@ -67,7 +67,7 @@ def rows(make: Callable[[str, int], Any]) -> tuple[list[Any], list[Any]]:
     return [make(str(each), 1) for each in range(10, 20)], [make(str(each), 2) for each in range(15, 25)]
 
 
-OLD_COSTS, NEW_COSTS = rows(lambda prefix, number: Cost(1, prefix, "", number))
+OLD_COSTS, NEW_COSTS = rows(lambda prefix, number: Cost(1, prefix, "", number, until=number * 90))
 OLD_NETWORKS, NEW_NETWORKS = rows(lambda prefix, number: MobileNetwork(prefix, f"2620{number}"))
 OLD_ROUTES, NEW_ROUTES = rows(lambda prefix, number: Route(0, prefix, 1, share=number))
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from heliograph.adapters.store.shared import lists
+from heliograph.adapters.store.shared import lists, network
 from heliograph.app.configuration import Connector, Cost, Missing, MobileNetwork, Price, Route
 from heliograph.app.ports import Store, TableChanges
 from heliograph.app.routing.candidates import RouteRequest, RoutingState, candidates
@@ -67,6 +67,7 @@ async def change(store: Store, chance: Random, step: int) -> None:
             sender=chance.choice(["", "AC*", "ACME"]), fallback=chance.random() < 0.3, account=owner, plan=of_plan,
         )  # fmt: skip
 
+    until = chance.choice([0, since + chance.randrange(1, 60)])
     match chance.choice(["route"] * 4 + ["unroute", "price", "price", "unprice", "prices", "cost", "cost", "uncost"]
                         + ["costs", "network", "connector", "account"]):  # fmt: skip
         case "route":
@@ -82,11 +83,11 @@ async def change(store: Store, chance: Random, step: int) -> None:
             prices = [Price(plan, each, chance.randrange(9), 0, since) for each in PREFIXES]
             await network.set_prices(prices, chance.choice([[], [plan]]))
         case "cost":
-            await store.costs.put([Cost(of, "" if mccmnc else prefix, mccmnc, chance.randrange(9), 1, since)])
+            await store.costs.put([Cost(of, "" if mccmnc else prefix, mccmnc, chance.randrange(9), 1, since, until)])
         case "uncost":
             await store.costs.remove(of, mccmnc, "" if mccmnc else prefix)
         case "costs":
-            await store.costs.put([Cost(of, each, "", chance.randrange(9)) for each in PREFIXES], [of])
+            await store.costs.put([Cost(of, each, "", chance.randrange(9), until=until) for each in PREFIXES], [of])
         case "network":
             await store.mobile_networks.put([MobileNetwork(prefix or "2", mccmnc or "26203")])
         case "connector":
@@ -126,7 +127,7 @@ async def test_a_changed_row_is_read_alone(store: Store) -> None:
     since = await store.table_changes.revision()
     await store.network.set_price(Price("gold", "12", 7, 1, 50))
     await store.network.add_route(Route(0, "49", connector.id, 5, share=2, fallback=True))
-    await store.costs.put([Cost(connector.id, "", "26201", 3, 4)])
+    await store.costs.put([Cost(connector.id, "", "26201", 3, 4, until=60)])
     await store.network.remove_price("gold", "13")
     changes = await store.table_changes.changes(since, 0, 40)
     assert changes.whole == frozenset()
@@ -135,8 +136,39 @@ async def test_a_changed_row_is_read_alone(store: Store) -> None:
     assert changes.price_keys == [("gold", "12"), ("gold", "13")]
     assert changes.prices == [("gold", "12", 0, 5, 0), ("gold", "12", 50, 7, 1)]
     assert changes.cost_keys == [(connector.id, "26201", "")]
-    assert changes.costs == [(connector.id, "26201", "", 0, 7)]
-    assert (changes.next_price, changes.next_cost) == (50, None)
+    assert changes.costs == [(connector.id, "26201", "", 0, 7, 60)]
+    assert (changes.next_price, changes.next_cost) == (50, 60)
     due = await store.table_changes.changes(await store.table_changes.revision(), 40, 50)
-    assert (due.price_keys, due.next_price) == ([("gold", "12")], None)
+    assert (due.price_keys, due.next_price, due.cost_keys, due.next_cost) == ([("gold", "12")], None, [], 60)
+    ended = await store.table_changes.changes(await store.table_changes.revision(), 50, 60)
+    assert (ended.price_keys, ended.cost_keys, ended.next_cost) == ([], [(connector.id, "26201", "")], None)
     assert (await store.table_changes.changes(since + 100, 0, 0)).whole, "the store is older than the reader"
+
+
+async def test_many_costs_that_end_together_make_the_table_be_read_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isinstance(store, MemoryStore):
+        pytest.skip("the store of tests reads everything again")
+    monkeypatch.setattr(network, "MOST_DUE", 3)
+    connector = await store.network.add_connector(Connector(0, "a"))
+    await store.costs.put([Cost(connector.id, each, "", 1, until=60) for each in ("1", "2")])
+    await store.costs.put([Cost(connector.id, "3", "", 1, 0, 50, 90)])
+    since = await store.table_changes.revision()
+    assert (await store.table_changes.changes(since, 50, 60)).whole == frozenset()
+    assert (await store.table_changes.changes(since, 49, 60)).whole == {"cost"}, "two ends and a start"
+
+
+async def test_a_cost_ends_for_readers_that_go_on(store: Store) -> None:
+    """The next best cost counts then: a shorter prefix, else none. An earlier cost stays replaced."""
+    connector = (await store.network.add_connector(Connector(0, "a"))).id
+    await store.costs.put(
+        [Cost(connector, "4", "", 9), Cost(connector, "49", "", 5), Cost(connector, "49", "", 6, 0, 10, 20)]
+    )
+    await store.costs.put([Cost(connector, "", "26201", 3, until=15), Cost(connector, "33", "", 4, until=15)])
+    reader, found = Reader(store.table_changes), []
+    for now in (0, 9, 10, 14, 15, 19, 20, 30):
+        await reader.read(now)
+        of = reader.tables.costs.cost
+        found.append((of(connector, "491", "26201"), of(connector, "491", ""), of(connector, "331", "")))
+    assert found == [(3, 5, 4), (3, 5, 4), (3, 6, 4), (3, 6, 4), (6, 6, None), (6, 6, None), (9, 9, None), (9, 9, None)]

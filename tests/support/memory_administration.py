@@ -367,8 +367,9 @@ class MemoryNodes(MemoryPart):
 
 
 def next_change(amounts: Sequence[Price] | Sequence[Cost], after: int) -> int | None:
-    """Returns when the next of the prices or costs starts after a moment, or None."""
-    return min((each.since for each in amounts if each.since > after), default=None)
+    """Returns when the next of the prices or costs starts after a moment, or the next cost ends; None if none does."""
+    dates = (date for each in amounts for date in (each.since, getattr(each, "until", each.since)))
+    return min((date for date in dates if date > after), default=None)
 
 
 class MemoryTableChanges(MemoryPart):
@@ -402,7 +403,7 @@ class MemoryTableChanges(MemoryPart):
 
     async def cost_page(self, after: Cursor | None, limit: int) -> Page[CostColumns]:
         costs = sorted(self._open().costs.items())
-        return by_owner([(*key, each.submitted + each.delivered) for key, each in costs]), None
+        return by_owner([(*key, each.submitted + each.delivered, each.until) for key, each in costs]), None
 
 
 def by_owner(rows: Sequence[tuple[Any, ...]]) -> list[Any]:

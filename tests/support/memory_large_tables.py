@@ -13,7 +13,6 @@ from heliograph.app.ports.large_tables import (
     PriceQuery,
     RouteQuery,
 )
-from heliograph.domain.money import costs
 from heliograph.domain.money.pricing import DEFAULT_PLAN, in_force
 from tests.support.memory_rows import MemoryPart
 
@@ -124,12 +123,12 @@ class MemoryRoutingLists(MemoryPart):
 
     async def costs(self, query: CostQuery) -> list[Cost]:
         there = [each for _, each in sorted(self._open().costs.items())]
-        held = {key_of(each)[:3]: each.since for each in costs.in_force(there, query.now)}
+        begun = {key_of(each)[:3]: each.since for each in there if each.since <= query.now}
         return [
             each
             for each in there
             if query.connector in (0, each.connector)
-            and (query.past or each.since >= held.get(key_of(each)[:3], 0))
+            and (query.past or (each.since >= begun.get(key_of(each)[:3], 0) and not 0 < each.until <= query.now))
             and (query.after is None or key_of(each) > query.after)
         ][: query.limit]
 

@@ -287,7 +287,7 @@ class Route:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Micro-credits a segment that the operator of a connector charges, for a network or a prefix. The cost holds from
-    `since` (ms; 0 is the beginning) until a later cost of the same connector and destination.
+    `since` (ms; 0 is the beginning) until its end, or until a later cost of the same connector and destination.
     """
 
     connector: int
@@ -299,6 +299,8 @@ class Cost:
     delivered: int = 0
     """In addition for each segment that reaches the phone."""
     since: int = 0
+    until: int = 0
+    """The end in ms, later than `since`; 0: none. The cost no longer holds at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +455,7 @@ WHOLE_TABLES: Final = frozenset(("network", "route", "price", "cost"))
 
 @dataclass(slots=True)
 class Changes:
-    """Rows that changed after a revision, as they are now, and rows that came into force after a moment.
+    """Rows that changed after a revision, as they are now, and rows that came into force or ended after a moment.
 
     Rows are absent if they were removed. So a reader removes the rows of all keys, then sets the rows.
     """
@@ -476,7 +478,7 @@ class Changes:
     next_price: int | None = None
     """Start of the next future price, in ms; None if there is none."""
     next_cost: int | None = None
-    """Start of the next future cost, in ms; None if there is none."""
+    """When the next cost begins or ends, in ms; None if none does."""
 
 
 class Exists(Exception):

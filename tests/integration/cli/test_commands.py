@@ -306,6 +306,25 @@ def test_a_list_of_costs_for_an_unknown_connector_says_so_first(run: Run) -> Non
     assert (failed.exit_code, failed.stderr.splitlines()[0]) == (1, "error: There is no connector nosuch.")
 
 
+def test_a_cost_has_an_end(run: Run) -> None:
+    run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
+    of = ["cost", "set", "--connector", "op1", "--submitted", "0.03"]
+    refused = run(*of, "--prefix", "49", "--since", "2096-03-01", "--until", "2096-03-01")
+    assert refused.exit_code == 1
+    assert "the cost would end before it holds; write a date later than 2096-03-01" in refused.stderr
+    assert "later than 1970-01-01" in run(*of, "--prefix", "49", "--until", "1969-01-01").stderr
+    found = answer(run(*of, "--prefix", "49", "--since", "2096-03-01", "--until", "2096-07-01", "--json"))
+    assert (found["since"], found["until"]) == ("2096-03-01T00:00:00.000Z", "2096-07-01T00:00:00.000Z")
+    assert "2096-07-01" in run("cost", "list").stdout
+    table = "mccmnc,price_submit,effective,until\n26201,0.02,2096-03-01,2096-07-01\n26202,0.02,,\n"
+    run("cost", "import", "-", "--connector", "op1", input=table)
+    listed = answer(run("cost", "list", "--json"))["costs"]
+    assert [each["until"] for each in listed] == [found["until"], found["until"], None]
+    failed = run("cost", "import", "-", "--connector", "op1", input=table.replace("2096-07-01", "2096-02-01"))
+    assert failed.exit_code == 1
+    assert "line 2: until: the cost would end before it holds" in failed.stderr
+
+
 def test_waiting_messages_are_counted_above_their_table(run: Run) -> None:
     run("account", "create", "acme")
     assert run("queue", "messages").stdout == "No messages wait.\n"

@@ -1,5 +1,8 @@
 """The margin report against a sum that asks for the costs in force at each segment's moment."""
 
+from dataclasses import replace
+from itertools import product
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,14 +21,15 @@ MOMENTS = st.integers(0, 20)
 
 costs = st.lists(
     st.builds(
-        lambda connector, target, since, submitted, delivered: Cost(
-            connector, target[0], target[1], submitted, delivered, since
+        lambda connector, target, since, submitted, delivered, length: Cost(
+            connector, target[0], target[1], submitted, delivered, since, since + length if length else 0
         ),
         st.sampled_from([1, 2]),
         st.sampled_from([("", ""), ("49", ""), ("4917", ""), ("491701", ""), ("", "26201"), ("", "20801")]),
         MOMENTS,
         st.integers(0, 90),
         st.integers(0, 9),
+        st.integers(0, 12),
     ),
     unique_by=lambda cost: (cost.connector, cost.prefix, cost.network, cost.since),
     max_size=12,
@@ -50,11 +54,45 @@ def network_of(number: str) -> str:
     return max(fitting, key=lambda each: len(each.prefix)).mccmnc if fitting else ""
 
 
+def cost_of(given_costs: list[Cost], connector: int, number: str, network: str, at: int) -> int | None:
+    """The cost of the network, else of the longest prefix, whose latest cost at a moment has not ended."""
+    targets = [("", network)] if network else []
+    for prefix, mccmnc in [*targets, *((number[:length], "") for length in range(len(number), -1, -1))]:
+        begun = [
+            each
+            for each in given_costs
+            if (each.connector, each.prefix, each.network) == (connector, prefix, mccmnc) and each.since <= at
+        ]
+        latest = max(begun, key=lambda each: each.since, default=None)
+        if latest is not None and (latest.until == 0 or at < latest.until):
+            return latest.submitted + latest.delivered
+    return None
+
+
 @given(costs, st.sampled_from([1, 2, 3]), st.sampled_from(NUMBERS), MOMENTS)
 def test_a_history_has_the_costs_of_each_moment(given_costs: list[Cost], of: int, number: str, at: int) -> None:
     network = network_of(number)
     found = CostHistory(given_costs).cost(of, number, network, at)
-    assert (None if found is None else sum(found)) == CostTable(given_costs, at).cost(of, number, network)
+    wanted = cost_of(given_costs, of, number, network, at)
+    assert (None if found is None else sum(found)) == wanted
+    assert CostTable(given_costs, at).cost(of, number, network) == wanted
+
+
+@given(costs, st.lists(MOMENTS, min_size=1, max_size=4), st.integers(1, 5))
+def test_a_table_that_is_read_in_pages_has_the_costs_of_each_moment(
+    given_costs: list[Cost], moments: list[int], page: int
+) -> None:
+    rows = sorted(
+        (each.connector, each.network, each.prefix, each.since, each.submitted + each.delivered, each.until)
+        for each in given_costs
+    )
+    for at in moments:
+        table = CostTable()
+        for start in range(0, len(rows), page):
+            table.update(rows[start : start + page], at)
+        for of, number in product(CONNECTORS, NUMBERS):
+            network = network_of(number)
+            assert table.cost(of, number, network) == cost_of(given_costs, of, number, network, at)
 
 
 @given(costs, earnings, st.lists(st.sampled_from(MARGIN_BY), min_size=1, unique=True))
@@ -80,7 +118,7 @@ def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list
         for segment in earning.segments:
             table = CostTable(given_costs, segment.at)
             whole = table.cost(segment.connector, number, values["network"])
-            submitted = [Cost(c.connector, c.prefix, c.network, c.submitted, 0, c.since) for c in given_costs]
+            submitted = [replace(each, delivered=0) for each in given_costs]
             only = CostTable(submitted, segment.at).cost(segment.connector, number, values["network"])
             if whole is None or only is None:
                 sums[2] += 1

@@ -41,11 +41,14 @@ routes = st.lists(
 prices = st.lists(st.builds(Price, PLANS, PREFIXES, st.integers(0, 9), st.just(0), SINCE), max_size=10)
 costs = st.lists(
     st.builds(
-        lambda connector, target, amount, since: Cost(connector, target[0], target[1], amount, 0, since),
+        lambda connector, target, amount, since, length: Cost(
+            connector, target[0], target[1], amount, 0, since, since + length if length else 0
+        ),
         st.sampled_from([1, 2, 3]),
         TARGETS,
         st.integers(0, 9),
         SINCE,
+        st.sampled_from([0, 0, 3, 60]),
     ),
     max_size=10,
 )

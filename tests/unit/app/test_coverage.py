@@ -118,11 +118,15 @@ async def test_coverage_does_not_block_the_loop(monkeypatch: pytest.MonkeyPatch)
     assert await asked == []
 
 
+def _without_end(cost: Cost) -> Cost:
+    return Cost(cost.connector, cost.prefix, cost.network, cost.submitted, cost.delivered, cost.since)
+
+
 def losses_of(tables: Tables, wanted: list[Cost], at: int, *, replace: bool) -> list[dict[str, Any]]:
     """The losses of a list of costs of connector 1, found by reading whole tables."""
     found: list[dict[str, Any]] = []
     was = {(each.network, each.prefix, each.since): each for each in tables.costs if each.connector == 1}
-    new = {(each.network, each.prefix, each.since): each for each in wanted}
+    new = {(each.network, each.prefix, each.since): each if each.until <= at else _without_end(each) for each in wanted}
     before, after = CostTable(was.values(), at), CostTable((new if replace else was | new).values(), at)
     prices, known = in_force(tables.prices, at), PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
     prefixes = (
@@ -159,10 +163,19 @@ async def test_losses_are_found_part_by_part(seed: int, monkeypatch: pytest.Monk
         await desk.store.mobile_networks.put(networks, replace_all=True)
         targets = [(each, "") for each in chance.sample(digits, chance.choice([1, 2, 5]))]
         targets += [("", "26201")] if chance.random() < 0.3 else []
-        wanted = [Cost(1, *of, chance.randrange(5, 30), 0, chance.choice([0, 0, 7])) for of in targets]
+        wanted = [
+            Cost(1, *of, chance.randrange(5, 30), 0, chance.choice([0, 0, 7]), chance.choice([0, 0, 8, 1 << 50]))
+            for of in targets
+        ]
         tables, only = await desk.store.network.tables(), chance.random() < 0.3
         rows = [
-            {"prefix": each.prefix, "network": each.network, "submitted": each.submitted, "since": each.since}
+            {
+                "prefix": each.prefix,
+                "network": each.network,
+                "submitted": each.submitted,
+                "since": each.since,
+                "until": each.until,
+            }
             for each in wanted
         ]
         changes = await costs.put_all(desk, "operator", rows, replace=only)
@@ -205,6 +218,48 @@ async def test_costs_hold_from_their_date_and_are_explained() -> None:
     assert [each["submitted"] for each in await costs.find(desk)] == [300_000, 900_000]
     await costs.remove(desk, "operator", prefix="49")
     assert await costs.find(desk, past=True) == []
+
+
+async def test_costs_hold_before_their_end() -> None:
+    desk = await opened()
+    await costs.put(desk, "operator", 300_000, prefix="4")
+    await costs.put(desk, "operator", 250_000, prefix="49")
+    await costs.put(desk, "operator", 200_000, prefix="49", since=desk.now - 9, until=desk.now + 1)
+    (first, second) = await costs.find(desk)
+    assert [first["until"], second["until"]] == [None, desk.now + 1]
+    (candidate,) = (await routes.decide(desk, "491701234567", "acme")).candidates
+    assert candidate.cost == 200_000
+    await costs.put(desk, "operator", 200_000, prefix="49", since=desk.now - 9, until=desk.now)
+    assert await costs.find(desk) == [first], "neither the cost that has ended nor the one it replaced"
+    assert len(await costs.find(desk, past=True)) == 3
+    (candidate,) = (await routes.decide(desk, "491701234567", "acme")).candidates
+    assert candidate.cost == 300_000
+
+
+async def test_a_list_changes_the_end_of_a_cost() -> None:
+    desk = await opened()
+    until = desk.now + 60_000
+    assert (await costs.put_all(desk, "operator", [row("49", 5)]))["added"] == 1
+    assert (await costs.put_all(desk, "operator", [row("49", 5, until=until)]))["changed"] == 1
+    again = await costs.put_all(desk, "operator", [row("49", 5, until=until)])
+    assert (again["added"], again["changed"], again["removed"]) == (0, 0, 0)
+    assert [each["until"] for each in await costs.find(desk)] == [until]
+
+
+async def test_a_cost_that_ended_is_no_cost_to_compare_with() -> None:
+    desk = await opened()
+    await costs.put(desk, "operator", 1, prefix="49", until=desk.now)
+    assert (await costs.put_all(desk, "operator", [row("49", 5)]))["rises"] == []
+
+
+@pytest.mark.parametrize(("since", "until"), [(9, 9), (9, 8), (1, 1)])
+async def test_a_cost_does_not_end_before_it_holds(since: int, until: int) -> None:
+    desk = await opened()
+    with pytest.raises(Invalid, match="until: the cost would end before it holds"):
+        await costs.put(desk, "operator", 1, since=since, until=until)
+    with pytest.raises(Invalid, match=r"costs\[1\].until: the cost would end before it holds"):
+        await costs.put_all(desk, "operator", [row("44", 1), row("49", 1, since=since, until=until)])
+    assert await costs.find(desk) == []
 
 
 async def test_costs_that_cannot_be_used_change_nothing() -> None:

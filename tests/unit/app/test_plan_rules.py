@@ -154,6 +154,29 @@ async def test_costs_hold_from_their_date_on() -> None:
     assert found == [(True, [1]), (False, [1]), (True, [other]), (False, [other])]
 
 
+async def test_costs_hold_before_their_end() -> None:
+    gateway, other = await opened()
+    await gateway.store.costs.put([Cost(1, "", "", 2_000_000, since=START, until=START + 5_000)])
+    found = [
+        (await gateway.directory.refresh(START + at), await accepted_by(gateway, "447700900123"))
+        for at in (0, 4_999, 5_000, 5_001)
+    ]
+    assert found == [(True, [other]), (False, [other]), (True, [1]), (False, [1])]
+
+
+async def test_behind_the_end_of_its_cost_a_connector_may_be_refused() -> None:
+    gateway, other = await opened(unknown_cost="refuse")
+    await gateway.store.costs.put([Cost(1, "44", "", 1, until=START + 5_000), Cost(other, "", "", 1)])
+    found = [
+        (await gateway.directory.refresh(START + at), await accepted_by(gateway, "447700900123"))
+        for at in (4_999, 5_000)
+    ]
+    assert found == [(True, [1]), (True, [other])]
+    await gateway.store.costs.put([Cost(1, "", "", 1)])
+    await gateway.directory.refresh(START + 5_000)
+    assert await accepted_by(gateway, "447700900123") == [1], "the cost of a shorter prefix counts now"
+
+
 async def test_the_rules_hold_for_an_account_that_was_made_a_moment_ago() -> None:
     store = MemoryStore()
     connector = await store.network.add_connector(smpp_connector(0, "operator", "h", 1, "id", "pw"))

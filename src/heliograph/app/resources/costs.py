@@ -15,7 +15,7 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
 from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole
 from heliograph.app.resources.networks import read_any_mccmnc
-from heliograph.app.resources.prices import HOLDS, SINCE, format_since
+from heliograph.app.resources.prices import DATE_PATTERN, HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.costs import CostTable, in_force
@@ -47,8 +47,8 @@ Key = tuple[int, str, str, int]
 async def find(
     desk: Desk, connector: str | None = None, past: bool = False, after: Place | None = None, limit: int = PART_ROWS
 ) -> list[dict[str, Any]]:
-    """Returns the costs that hold now or will hold, by connector, network, prefix and date; with `past` also replaced
-    costs. `after` is ORDER of the last cost before them."""
+    """Returns the costs that hold now or will hold, by connector, network, prefix and date; with `past` also costs that
+    were replaced or ended. `after` is ORDER of the last cost before them."""
     names = await desk.connector_names()
     numbers = {name: number for number, name in names.items()}
     for name in (connector, None if after is None else after[0]):
@@ -68,13 +68,16 @@ async def put(
     network: str = "",
     delivered: int = 0,
     since: int = 0,
+    until: int = 0,
 ) -> dict[str, Any]:
-    """Sets the cost of a destination that holds from `since` on."""
+    """Sets the cost of a destination that holds from `since` on, and before `until` (0: no end)."""
     number = await connector_id(desk.store, connector)
-    cost = _made(number, prefix, network, submitted, delivered, since)
+    cost = _made(number, prefix, network, submitted, delivered, since, until)
     details = {"connector": connector, "submitted": format_credits(submitted), "delivered": format_credits(delivered)}
     if since:
         details["since"] = format_since(since)
+    if until:
+        details["until"] = format_since(until)
     await desk.audited("cost.set", network or prefix, details).costs.put([cost])
     return _row(cost, connector)
 
@@ -86,10 +89,14 @@ async def put_all(
     compares."""
     number = await connector_id(desk.store, connector)
     wanted: dict[Key, Cost] = {}
-    for each in costs:
-        cost = _made(
-            number, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0), each.get("since", 0)
-        )
+    for row, each in enumerate(costs):
+        try:
+            cost = _made(
+                number, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0),
+                each.get("since", 0), each.get("until", 0),
+            )  # fmt: skip
+        except Invalid as problem:
+            raise Invalid(f"costs[{row}].{problem.field}", problem.problem) from None
         wanted[*_destination(cost), cost.since] = cost
     if len(wanted) < len(costs):
         raise Invalid("costs", "two of them are for the same destination and date")
@@ -144,13 +151,15 @@ async def _losses(
     desk: Desk, connector: int, wanted: Mapping[Key, Cost], compared: _Compared | None
 ) -> list[dict[str, Any]]:
     """Returns the destinations of plans for which the connector becomes dearer than the price, once all costs hold.
-    Without `compared` the costs replace all others of the connector."""
+    Ends of the list that are to come do not count. Without `compared` the costs replace all others of the connector.
+    """
     at = max(desk.now, *(cost.since for cost in wanted.values())) if wanted else desk.now
     new = list(wanted.values()) if compared is None else [*compared.added, *compared.changed]
     networks, roots = {each.network for each in new} - {""}, {each.prefix for each in new if not each.network}
     by_destination: dict[tuple[str, str], list[Cost]] = {}
     for cost in wanted.values():
-        by_destination.setdefault((cost.network, cost.prefix), []).append(cost)
+        held = replace(cost, until=0) if cost.until > desk.now else cost
+        by_destination.setdefault((cost.network, cost.prefix), []).append(held)
     proofs = await _proofs(desk, at)
     losses: list[dict[str, Any]] = []
     async for part in _destinations(desk, at, tuple(proofs), roots, is_any=compared is None or bool(networks)):
@@ -237,11 +246,18 @@ async def remove(desk: Desk, connector: str, prefix: str = "", network: str = ""
         raise NoSuch("cost", f"for {numbers} over {connector}") from None
 
 
-def _made(connector: int, prefix: str, network: str, submitted: int, delivered: int, since: int) -> Cost:
+def _made(connector: int, prefix: str, network: str, submitted: int, delivered: int, since: int, until: int) -> Cost:
     """Raises Invalid."""
     if prefix and network:
         raise Invalid("network", "a cost has a prefix or a network, not both")
-    return Cost(connector, prefix, network, submitted, delivered, since)
+    check_dates(since, until)
+    return Cost(connector, prefix, network, submitted, delivered, since, until)
+
+
+def check_dates(since: int, until: int) -> None:
+    """Raises Invalid if a cost would end before it holds."""
+    if 0 < until <= since:
+        raise Invalid("until", f"the cost would end before it holds; write a date later than {format_since(since)}")
 
 
 def _destination(cost: Cost) -> tuple[int, str, str]:
@@ -255,8 +271,21 @@ def _whole(cost: Cost) -> int:
 def _row(cost: Cost, connector: str) -> dict[str, Any]:
     return {
         "connector": connector, "prefix": cost.prefix, "network": cost.network, "submitted": cost.submitted,
-        "delivered": cost.delivered, "since": cost.since or None,
+        "delivered": cost.delivered, "since": cost.since or None, "until": cost.until or None,
     }  # fmt: skip
+
+
+class _End(Text):
+    """The day or time at which a cost ends, written as `SINCE`: ms inside. 0 and "" are no end."""
+
+    def read(self, value: str) -> int:
+        end = int(SINCE.type.read(value))
+        if value.strip() and not end:
+            raise ValueError("it must be later than 1970-01-01")
+        return end
+
+    def show(self, value: int) -> str:
+        return format_since(value)
 
 
 _AMOUNT = Credits("it must not be below zero")
@@ -272,7 +301,11 @@ NETWORK = Field(
 SUBMITTED = Field("submitted", _AMOUNT, "Credits for a segment that the operator takes.", example="0.031")
 DELIVERED = Field("delivered", _AMOUNT, "Credits in addition for a delivered segment.", 0)
 _ONLY_SINCE = replace(SINCE, meaning="Only the cost that holds from then on.", default=None)
-ROW = (PREFIX, NETWORK, SUBMITTED, DELIVERED, SINCE)
+UNTIL = Field(
+    "until", _End(pattern=DATE_PATTERN), "When it ends, written as `since`; empty: it has no end.", 0, "2027-07-01"
+)
+_ENDS = replace(HOLDS, name="until", meaning="When it ends; null: it has no end.")
+ROW = (PREFIX, NETWORK, SUBMITTED, DELIVERED, SINCE, UNTIL)
 
 COSTS = Resource(
     name="cost",
@@ -280,11 +313,13 @@ COSTS = Resource(
     summary="Costs of a segment, by connector and destination",
     more="What the operator of a connector charges you. A cost may be for a network or for a prefix; the network wins, "
     "then the longest prefix. `route explain` and `route coverage` set costs against prices.\n\n"
-    "A cost may have a date from which it holds, until the next cost of its destination does.",
+    "A cost may have a date from which it holds, until the next cost of its destination does. It may have an end, too. "
+    "After its end the next best cost counts, such as the cost of a shorter prefix; an earlier cost of the same "
+    "destination does not come back.",
     nothing="There is no cost yet. Import a list: heliograph cost import FILE --connector NAME",
     key=("connector", "network", "prefix", "since"),
     called="prefix",
-    fields=(CONNECTOR, PREFIX, NETWORK, SUBMITTED, DELIVERED, HOLDS),
+    fields=(CONNECTOR, PREFIX, NETWORK, SUBMITTED, DELIVERED, HOLDS, _ENDS),
     scopes=Scopes(Scope.READ_PRICES, Scope.WRITE_PRICES),
     operations=(
         Operation(
@@ -294,7 +329,7 @@ COSTS = Resource(
             "Costs that hold now or will hold",
             reads=(
                 Field("connector", Reference("connector"), "Only this connector's.", None),
-                Field("past", Flag(), "Also costs that later ones have replaced.", False),
+                Field("past", Flag(), "Also costs that have ended, or that later ones have replaced.", False),
             ),
             answers=Answer.EACH,
             order=ORDER,
@@ -305,11 +340,12 @@ COSTS = Resource(
             "PUT /costs",
             put,
             "Set or replace a cost",
-            reads=(CONNECTOR, SUBMITTED, PREFIX, NETWORK, DELIVERED, SINCE),
+            reads=(CONNECTOR, SUBMITTED, PREFIX, NETWORK, DELIVERED, SINCE, UNTIL),
             answers=Answer.ITEM,
             examples=(
                 "cost set --connector op1 --prefix 49 --submitted 0.031",
                 "cost set --connector op1 --network 26201 --submitted 0.02 --delivered 0.012 --since 2027-03-01",
+                "cost set --connector op1 --prefix 4915 --submitted 0.028 --until 2027-07-01    # an offer with an end",
             ),
             done=lambda _, answer: f"The cost over {answer['connector']} is set.",
         ),

@@ -241,7 +241,7 @@ class _Began(Moment):
 
 
 _AMOUNT = Credits("it must not be below zero")
-_DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{5,15}(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?"
+DATE_PATTERN = r"([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{5,15}(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?"
 
 PREFIX = replace(ANY_PREFIX, must_be_typed=True)
 PLAN = Field(
@@ -255,7 +255,7 @@ PRICE = Field("price", _AMOUNT, "Credits a segment, such as 1 or 0.065.", exampl
 INBOUND = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix; left out: unchanged.", KEEP)
 SINCE = Field(
     "since",
-    _Since(pattern=_DATE),
+    _Since(pattern=DATE_PATTERN),
     "When it begins to hold: a day, or ISO 8601, in UTC unless it has an offset; empty: at once.",
     0,
     example="2027-01-15",

@@ -107,11 +107,11 @@ class Directory:
         self._plan_of: dict[int, str] = {}
         self._quality = Quality()
         self._next_date: int | None = None
-        """Start of the next future price or cost; None if there is none."""
+        """When the next price or cost begins, or a cost ends; None if none does."""
         self._is_complete = False
         """Whether all tables were read once."""
         self._heeded = 0
-        """The moment up to which prices and costs have come into force."""
+        """The moment up to which prices and costs have come into force, and costs have ended."""
         self._now = 0
 
     async def refresh(self, now: int | None = None) -> bool:

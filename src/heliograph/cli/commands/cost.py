@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from heliograph.app.resources.costs import COSTS, ROW
+from heliograph.app.resources.costs import COSTS, ROW, check_dates
 from heliograph.cli.command import Failure, Invocation, examples
 from heliograph.cli.drawn import group_of, show
 from heliograph.domain.display import counted
@@ -44,12 +44,13 @@ def import_costs(
     """Sets the costs of a CSV file, all or none; - is standard input.
 
     The file is in UTF-8. Its heading has the columns mccmnc or prefix, and price_submit; optional are price_delivered,
-    currency and effective. Other columns are ignored and named. If semicolons or tabs separate cells, prices may have a
-    decimal comma, such as 0,0312. For example:
+    currency, effective and until. Other columns are ignored and named. If semicolons or tabs separate cells, prices may
+    have a decimal comma, such as 0,0312. For example:
 
     \b
-      mccmnc,price_submit,currency,effective
-      26201,0.0312,EUR,2027-03-01
+      mccmnc,price_submit,currency,effective,until
+      26201,0.0312,EUR,2027-03-01,
+      26202,0.0288,EUR,2027-03-01,2027-07-01
     """
     from heliograph.cli.lists.reading import elapsed, read_file, refuse_bad
 
@@ -101,6 +102,7 @@ def _read(lines: Iterable[str], rates: dict[str, Decimal]) -> tuple[list[dict[st
                 amount = Decimal(named[name]) * rates[currency]
                 named[name] = f"{amount.quantize(_MICRO):f}"
             values = values_of(ROW, named)
+            check_dates(values["since"], values["until"])
         except InvalidOperation:
             bad.append(BadLine(line, "a price is not a number"))
         except Invalid as problem:

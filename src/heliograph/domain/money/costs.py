@@ -10,8 +10,9 @@ from heliograph.domain.numbers.phone import PrefixTable
 
 
 class DatedCost(Protocol):
-    """A cost of a network, or of a prefix, over a connector. It holds from `since` (ms; 0 is the beginning) until the
-    next cost of the same connector and destination.
+    """A cost of a network, or of a prefix, over a connector. It holds from `since` (ms; 0 is the beginning) until its
+    end `until` (ms; 0: none), or until the next cost of the same connector and destination. An earlier cost never comes
+    back: behind the end the destination has no cost of its own.
     """
 
     @property
@@ -25,6 +26,9 @@ class DatedCost(Protocol):
 
     @property
     def since(self) -> int: ...
+
+    @property
+    def until(self) -> int: ...
 
     @property
     def submitted(self) -> int: ...
@@ -44,14 +48,14 @@ def in_force(costs: Iterable[Dated], at: int) -> list[Dated]:
         known = holding.get(key)
         if cost.since <= at and (known is None or known.since < cost.since):
             holding[key] = cost
-    return [holding[key] for key in sorted(holding)]
+    return [cost for _, cost in sorted(holding.items()) if not 0 < cost.until <= at]
 
 
-CostRow = tuple[int, str, str, int, int]
-"""A cost: connector, network, prefix, since, and micro-credits for a delivered segment. A later row of the same
+CostRow = tuple[int, str, str, int, int, int]
+"""A cost: connector, network, prefix, since, micro-credits for a delivered segment, and until. A later row of the same
 destination has the later date."""
 
-CostColumns = tuple[int, Sequence[str], Sequence[str], Sequence[int], Sequence[int]]
+CostColumns = tuple[int, Sequence[str], Sequence[str], Sequence[int], Sequence[int], Sequence[int]]
 """Costs of a connector: the connector, and the other columns of `CostRow`."""
 
 
@@ -64,23 +68,30 @@ class CostTable:
         self._networks: dict[tuple[int, str], int] = {}
         self._prefixes: dict[int, PrefixTable[int]] = {}
         self.update(
-            (cost.connector, cost.network, cost.prefix, 0, cost.submitted + cost.delivered)
+            (cost.connector, cost.network, cost.prefix, 0, cost.submitted + cost.delivered, 0)
             for cost in in_force(costs, at)
         )
 
     def update(self, costs: Iterable[CostRow], at: int = 0) -> None:
         """Sets the costs that hold at a moment."""
         for connector, rows in groupby(costs, itemgetter(0)):
-            _, networks, prefixes, since, amounts = zip(*rows, strict=True)
-            self.put((connector, networks, prefixes, since, amounts), at)
+            _, networks, prefixes, since, amounts, until = zip(*rows, strict=True)
+            self.put((connector, networks, prefixes, since, amounts, until), at)
 
     def put(self, costs: CostColumns, at: int) -> None:
         """Sets costs of a connector, as `update` does. Its loops are in C: a million costs take about half a second."""
-        connector, networks, prefixes, since, amounts = costs
+        connector, networks, prefixes, since, amounts, until = costs
         if max(since) > at:
             held = [start <= at for start in since]
             prefixes, networks = list(compress(prefixes, held)), list(compress(networks, held))
-            amounts = list(compress(amounts, held))
+            amounts, until = list(compress(amounts, held)), list(compress(until, held))
+        if any(until) and any(ended := [0 < end <= at for end in until]):
+            last = dict(zip(zip(networks, prefixes, strict=True), zip(amounts, ended, strict=True), strict=True))
+            for destination in [each for each, (_, has_ended) in last.items() if has_ended]:
+                self.remove(connector, *destination)
+                del last[destination]
+            networks, prefixes = [network for network, _ in last], [prefix for _, prefix in last]
+            amounts = [amount for amount, _ in last.values()]
         if any(networks):
             named = zip(networks, amounts, strict=True)
             self._networks.update(((connector, network), amount) for network, amount in named if network)
@@ -109,16 +120,17 @@ class CostTable:
 class _Course:
     """The costs of a connector and a destination over time."""
 
-    __slots__ = ("amounts", "starts")
+    __slots__ = ("amounts", "ends", "starts")
 
     def __init__(self) -> None:
         self.starts: list[int] = []
+        self.ends: list[int] = []
         self.amounts: list[tuple[int, int]] = []
 
     def at(self, moment: int) -> tuple[int, int] | None:
-        """Returns the cost that holds at a moment, or None before the first."""
-        index = bisect_right(self.starts, moment)
-        return self.amounts[index - 1] if index else None
+        """Returns the cost that holds at a moment; None before the first, and behind an end."""
+        index = bisect_right(self.starts, moment) - 1
+        return None if index < 0 or 0 < self.ends[index] <= moment else self.amounts[index]
 
 
 class CostHistory:
@@ -140,6 +152,7 @@ class CostHistory:
             else:
                 course = prefixes.setdefault(cost.connector, {}).setdefault(cost.prefix, _Course())
             course.starts.append(cost.since)
+            course.ends.append(cost.until)
             course.amounts.append((cost.submitted, cost.delivered))
         self._prefixes |= {connector: PrefixTable(of) for connector, of in prefixes.items()}
 

@@ -169,12 +169,14 @@ CREATE TABLE plan (
     unknown_cost text NOT NULL                 -- allow or refuse
 );
 
--- What operators charge a segment.
+-- What operators charge a segment. Of the costs of a connector and destination, the latest that has begun counts. It
+-- holds until its end, or until the next: an earlier cost never comes back.
 CREATE TABLE cost (
     connector bigint NOT NULL,
     since     bigint NOT NULL,                 -- start of validity; 0: from the beginning
     submitted bigint NOT NULL,
     delivered bigint NOT NULL,
+    until     bigint NOT NULL DEFAULT 0,       -- end of validity, later than since; 0: none
     side      bigint NOT NULL DEFAULT 0,       -- see list_import
     network   text NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
     prefix    text NOT NULL,
@@ -182,6 +184,7 @@ CREATE TABLE cost (
 );
 
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
+CREATE INDEX cost_until ON cost (until) WHERE until > 0;
 CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
 
 -- Long lists of prices, costs, routes and networks are written in batches. A row with side 0 holds before and after the

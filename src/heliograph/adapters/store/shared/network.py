@@ -48,7 +48,7 @@ from heliograph.domain.numbers.sender_rules import SenderRule
 from heliograph.domain.pace.pace import LearntPace
 
 MOST_DUE: Final = 5_000
-"""Prices or costs that may come into force at a moment one by one. More, such as a new list, make the table be read
+"""Prices or costs that may begin, or end, at a moment one by one. More, such as a new list, make the table be read
 again."""
 
 
@@ -365,7 +365,7 @@ class StoredCosts(Operations):
             return
         rows = await asyncio.to_thread(
             lambda: in_order(
-                [(of.connector, of.network, of.prefix, of.since, of.submitted, of.delivered) for of in costs]
+                [(of.connector, of.network, of.prefix, of.since, of.submitted, of.delivered, of.until) for of in costs]
             )
         )
         connectors = {*replaced, *(each.connector for each in costs)}
@@ -384,7 +384,7 @@ class StoredCosts(Operations):
         for each in costs:
             yield Q.put_cost(
                 connector=each.connector, prefix=each.prefix, network=each.network, submitted=each.submitted,
-                delivered=each.delivered, since=each.since,
+                delivered=each.delivered, since=each.since, until=each.until,
             )  # fmt: skip
 
     @write

@@ -58,7 +58,7 @@ INBOUND_WIDTH = 17
 
 ROUTE_COLUMNS = "id, prefix, connector, priority, network, account, plan, sender, share, fallback"
 PRICE_COLUMNS = "plan, prefix, price, inbound, since"
-COST_COLUMNS = "connector, prefix, network, submitted, delivered, since"
+COST_COLUMNS = "connector, prefix, network, submitted, delivered, since, until"
 
 SENDING_LIST_COLUMNS = (
     'id, account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem'

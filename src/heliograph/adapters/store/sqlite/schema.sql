@@ -152,7 +152,8 @@ CREATE TABLE plan (
     min_quality  REAL NOT NULL                 -- 0 to 1
 ) STRICT, WITHOUT ROWID;
 
--- What operators charge a segment.
+-- What operators charge a segment. Of the costs of a connector and destination, the latest that has begun counts. It
+-- holds until its end, or until the next: an earlier cost never comes back.
 CREATE TABLE cost (
     connector INTEGER NOT NULL,
     network   TEXT NOT NULL,                   -- mobile_network.mccmnc; '' if the prefix decides
@@ -161,10 +162,12 @@ CREATE TABLE cost (
     side      INTEGER NOT NULL DEFAULT 0,      -- see list_import
     submitted INTEGER NOT NULL,
     delivered INTEGER NOT NULL,
+    until     INTEGER NOT NULL DEFAULT 0,      -- end of validity, later than since; 0: none
     PRIMARY KEY (connector, network, prefix, since, side)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX cost_since ON cost (since) WHERE since > 0;
+CREATE INDEX cost_until ON cost (until) WHERE until > 0;
 CREATE INDEX cost_side ON cost (side, connector) WHERE side > 0;
 
 -- Long lists of prices, costs, routes and networks are written in batches. A row with side 0 holds before and after the

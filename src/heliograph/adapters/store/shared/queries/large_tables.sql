@@ -92,10 +92,10 @@ SELECT count(*) - CASE WHEN CAST(:past AS bigint) = 1 THEN 0 ELSE (
 ) END
 FROM price WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)};
 
--- list_costs: A part of the costs of a connector, behind a place.
+-- list_costs: A part of the costs of a connector, behind a place; without `past` those that hold or will hold.
 SELECT {cost} FROM cost
 WHERE connector = :connector AND (network, prefix, since) > (:network, :prefix, :since) AND {present(cost)}
-  AND (CAST(:past AS bigint) = 1 OR NOT EXISTS (
+  AND (CAST(:past AS bigint) = 1 OR (until = 0 OR until > :now) AND NOT EXISTS (
     SELECT 1 FROM cost AS later WHERE later.connector = cost.connector AND later.network = cost.network
       AND later.prefix = cost.prefix AND later.since > cost.since AND later.since <= :now AND {present(cost)}))
 ORDER BY network, prefix, since LIMIT :limit;

@@ -58,14 +58,14 @@ FROM {elements(rows)} AS j WHERE {true}
 ON CONFLICT (plan, prefix, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING 1;
 
--- put_listed_cost: Adds a part of the list: connector, network, prefix, date, and both costs.
-INSERT INTO cost (connector, network, prefix, since, submitted, delivered, side)
+-- put_listed_cost: Adds a part of the list: connector, network, prefix, date, both costs, and the end.
+INSERT INTO cost (connector, network, prefix, since, submitted, delivered, until, side)
 SELECT
     CAST(j.value ->> 0 AS bigint), j.value ->> 1, j.value ->> 2, CAST(j.value ->> 3 AS bigint),
-    CAST(j.value ->> 4 AS bigint), CAST(j.value ->> 5 AS bigint), 2
+    CAST(j.value ->> 4 AS bigint), CAST(j.value ->> 5 AS bigint), CAST(j.value ->> 6 AS bigint), 2
 FROM {elements(rows)} AS j WHERE {true}
 ON CONFLICT (connector, network, prefix, since, side) DO UPDATE SET
-    submitted = excluded.submitted, delivered = excluded.delivered
+    submitted = excluded.submitted, delivered = excluded.delivered, until = excluded.until
 RETURNING 1;
 
 -- put_listed_route: Adds the routes of a part of the list that are missing, or that hold only until the import.

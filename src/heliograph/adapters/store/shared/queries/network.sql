@@ -14,17 +14,21 @@ DELETE FROM changed_row WHERE revision < (SELECT value FROM revision) - CAST(:ke
 -- changed_tables: Tables that changed as a whole after a revision.
 SELECT DISTINCT kind FROM changed_row WHERE revision > :since AND prefix = '*';
 
--- due: How many prices and costs came into force after a moment, up to a limit.
+-- due: How many prices came into force after a moment, and how many costs did or ended, up to a limit.
 SELECT
     (SELECT count(*) FROM (
         SELECT 1 FROM price WHERE since > 0 AND since > :was AND since <= :now AND {present(price)} LIMIT :limit) AS p),
     (SELECT count(*) FROM (
-        SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)} LIMIT :limit) AS c);
+        SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)}
+        UNION ALL SELECT 1 FROM cost WHERE until > 0 AND until > :was AND until <= :now AND {present(cost)}
+        LIMIT :limit) AS c);
 
--- next_dates: When the next price and the next cost come into force.
+-- next_dates: When the next price comes into force, and when the next cost does or ends.
 SELECT
     (SELECT min(since) FROM price WHERE since > 0 AND since > :now AND {present(price)}),
-    (SELECT min(since) FROM cost WHERE since > 0 AND since > :now AND {present(cost)});
+    (SELECT min(at) FROM (
+        SELECT min(since) AS at FROM cost WHERE since > 0 AND since > :now AND {present(cost)}
+        UNION ALL SELECT min(until) FROM cost WHERE until > 0 AND until > :now AND {present(cost)}) AS c);
 
 -- changed_routes: The routes of targets that changed after a revision; NULL for targets without any.
 SELECT
@@ -43,14 +47,16 @@ SELECT c.plan, c.prefix, p.since, p.price, p.inbound
 FROM changed AS c LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix AND {present(price)}
 ORDER BY c.plan, c.prefix, p.since;
 
--- changed_costs: The costs that changed after a revision or came into force; NULL for costs that were removed.
+-- changed_costs: The costs that changed after a revision, came into force or ended; NULL for costs that were removed.
 WITH changed AS (
     SELECT CAST(owner AS bigint) AS connector, network, prefix FROM changed_row
     WHERE revision > :since AND kind = 'cost' AND owner <> ''
     UNION SELECT connector, network, prefix FROM cost
     WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)}
+    UNION SELECT connector, network, prefix FROM cost
+    WHERE until > 0 AND until > :was AND until <= :now AND {present(cost)}
 )
-SELECT c.connector, c.network, c.prefix, k.since, k.submitted + k.delivered
+SELECT c.connector, c.network, c.prefix, k.since, k.submitted + k.delivered, k.until
 FROM changed AS c
 LEFT JOIN cost AS k
   ON k.connector = c.connector AND k.network = c.network AND k.prefix = c.prefix AND {present(cost)}
@@ -89,9 +95,10 @@ FROM (
 -- cost_page: The next costs of a connector, in columns, and the connector behind it.
 SELECT
     (SELECT min(connector) FROM cost WHERE connector > :connector),
-    {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole)
+    {json_group}(network), {json_group}(prefix), {json_group}(since), {json_group}(whole),
+    {json_group}(until)
 FROM (
-    SELECT network, prefix, since, submitted + delivered AS whole FROM cost
+    SELECT network, prefix, since, submitted + delivered AS whole, until FROM cost
     WHERE connector = :connector AND (network, prefix, since) > (:network, :prefix, :since) AND {present(cost)}
     ORDER BY network, prefix, since LIMIT :limit
 ) AS page;
@@ -194,15 +201,15 @@ SELECT {cost} FROM cost WHERE {present(cost)}
 ORDER BY connector, network {bytewise}, prefix {bytewise}, since;
 
 -- put_cost: Sets the cost of a destination over a connector from a date on, during an import until the import.
-INSERT INTO cost (connector, prefix, network, submitted, delivered, since, side)
-VALUES (:connector, :prefix, :network, :submitted, :delivered, :since, coalesce(
+INSERT INTO cost (connector, prefix, network, submitted, delivered, since, until, side)
+VALUES (:connector, :prefix, :network, :submitted, :delivered, :since, :until, coalesce(
     (SELECT side FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND since = :since
         AND {present(cost)}),
     (SELECT 1 FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND since = :since
         AND side = 2),
     0))
 ON CONFLICT (connector, network, prefix, since, side) DO UPDATE SET
-    submitted = excluded.submitted, delivered = excluded.delivered;
+    submitted = excluded.submitted, delivered = excluded.delivered, until = excluded.until;
 
 -- remove_cost: Removes the costs of a destination over a connector: all, or the cost of a date.
 DELETE FROM cost WHERE connector = :connector AND network = :network AND prefix = :prefix AND {present(cost)}
