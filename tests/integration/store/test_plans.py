@@ -1,5 +1,6 @@
 """That what is asked often is read in the order of an index: no sorting, no reading of whole tables."""
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -186,3 +187,17 @@ def test_inbound_messages_are_found_by_number_on_both_sides(db: sqlite3.Connecti
     assert re.search(r"SEARCH inbound USING (COVERING )?INDEX inbound_sender \(sender=\? AND <expr><\?\)", text)
     assert re.search(r"SEARCH inbound USING (COVERING )?INDEX inbound_recipient \(recipient=\? AND <expr><\?\)", text)
     assert "SCAN inbound" not in text
+
+
+@pytest.mark.parametrize("name", ["next_dates", "due", "changed_costs"])
+def test_dates_of_costs_that_have_passed_are_not_read(db: sqlite3.Connection, name: str) -> None:
+    db.execute(
+        "INSERT INTO cost (connector, network, prefix, since, until, submitted, delivered) "
+        "SELECT 1, '', value, 5, 6, 1, 1 FROM json_each(?)",
+        (json.dumps(list(range(20_000))),),
+    )
+    statement, ticks = STATEMENTS[name], []
+    values = {"since": 0, "was": 10, "now": 20, "limit": 99}
+    db.set_progress_handler(lambda: ticks.append(1), 100)
+    db.execute(statement.text, [values[each] for each in statement.parameters]).fetchall()
+    assert len(ticks) < 20, "in hundreds of instructions of SQLite"

@@ -15,20 +15,21 @@ DELETE FROM changed_row WHERE revision < (SELECT value FROM revision) - CAST(:ke
 SELECT DISTINCT kind FROM changed_row WHERE revision > :since AND prefix = '*';
 
 -- due: How many prices came into force after a moment, and how many costs did or ended, up to a limit.
+-- SQLite searches an index from the first bound on: from 0 on, it would read all dates that have passed.
 SELECT
     (SELECT count(*) FROM (
         SELECT 1 FROM price WHERE since > 0 AND since > :was AND since <= :now AND {present(price)} LIMIT :limit) AS p),
     (SELECT count(*) FROM (
-        SELECT 1 FROM cost WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)}
-        UNION ALL SELECT 1 FROM cost WHERE until > 0 AND until > :was AND until <= :now AND {present(cost)}
+        SELECT 1 FROM cost WHERE since > :was AND since <= :now AND since > 0 AND {present(cost)}
+        UNION ALL SELECT 1 FROM cost WHERE until > :was AND until <= :now AND until > 0 AND {present(cost)}
         LIMIT :limit) AS c);
 
 -- next_dates: When the next price comes into force, and when the next cost does or ends.
 SELECT
     (SELECT min(since) FROM price WHERE since > 0 AND since > :now AND {present(price)}),
     (SELECT min(at) FROM (
-        SELECT min(since) AS at FROM cost WHERE since > 0 AND since > :now AND {present(cost)}
-        UNION ALL SELECT min(until) FROM cost WHERE until > 0 AND until > :now AND {present(cost)}) AS c);
+        SELECT min(since) AS at FROM cost WHERE since > :now AND since > 0 AND {present(cost)}
+        UNION ALL SELECT min(until) FROM cost WHERE until > :now AND until > 0 AND {present(cost)}) AS c);
 
 -- changed_routes: The routes of targets that changed after a revision; NULL for targets without any.
 SELECT
@@ -52,9 +53,9 @@ WITH changed AS (
     SELECT CAST(owner AS bigint) AS connector, network, prefix FROM changed_row
     WHERE revision > :since AND kind = 'cost' AND owner <> ''
     UNION SELECT connector, network, prefix FROM cost
-    WHERE since > 0 AND since > :was AND since <= :now AND {present(cost)}
+    WHERE since > :was AND since <= :now AND since > 0 AND {present(cost)}
     UNION SELECT connector, network, prefix FROM cost
-    WHERE until > 0 AND until > :was AND until <= :now AND {present(cost)}
+    WHERE until > :was AND until <= :now AND until > 0 AND {present(cost)}
 )
 SELECT c.connector, c.network, c.prefix, k.since, k.submitted + k.delivered, k.until
 FROM changed AS c
