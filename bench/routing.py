@@ -70,8 +70,8 @@ class LargeRows:
         columns = "prefix", "connector", "priority", "network", "account", "plan", "sender", "share", "fallback"
         yield "route", columns, routes
         amount = self._chance.randrange
-        prices = ((("default", "gold")[n], prefix, 0, amount(50_000, 90_000)) for prefix, n, _ in self._pairs())
-        yield "price", ("plan", "prefix", "since", "price"), prices
+        prices = ((("default", "gold")[n], prefix, "", 0, amount(50_000, 90_000)) for prefix, n, _ in self._pairs())
+        yield "price", ("plan", "prefix", "network", "since", "price"), prices
         costs = ((of, "", prefix, 0, amount(1_000, 49_000), 0) for prefix, _, of in self._pairs())
         yield "cost", ("connector", "network", "prefix", "since", "submitted", "delivered"), costs
 
@@ -171,7 +171,8 @@ def decide(directory: Directory, prefixes: list[str], account: int) -> float:
     requests = [RouteRequest(account, chance.choice(prefixes) + "1234567", "") for _ in range(DECISIONS)]
     started = time.process_time()
     for request in requests:
-        request.price = directory.price("gold", request.destination) or 0
+        request.network = directory.network(request.destination) if directory.knows_networks else ""
+        request.price = directory.price("gold", request.destination, request.network) or 0
         directory.route(request)
     return (time.process_time() - started) / DECISIONS * 1e6
 

@@ -408,11 +408,11 @@ async def test_prices(store: Store) -> None:
     assert (await store.network.tables()).prices == [Price("default", "49", 36_000), Price("gold", "49", 1)]
     kept = await store.network.set_price(Price("gold", "49", 2, 7))
     assert kept == await store.network.set_price(Price("gold", "49", 2, None)) == Price("gold", "49", 2, 7)
-    await store.network.remove_price("default", "49")
+    await store.network.remove_price("default", "", "49")
     assert (await store.network.tables()).prices == [Price("gold", "49", 2, 7)]
     assert await store.network.set_price(Price("new", "", 1, None)) == Price("new", "", 1, 0)
     with pytest.raises(Missing):
-        await store.network.remove_price("default", "49")
+        await store.network.remove_price("default", "", "49")
 
 
 async def test_prices_with_dates(store: Store) -> None:
@@ -423,12 +423,37 @@ async def test_prices_with_dates(store: Store) -> None:
         Price("default", "49", 1, 5), Price("default", "49", 2, 5, 10), Price("default", "49", 3, 9, 20),
     ]  # fmt: skip
     assert await store.network.set_price(Price("default", "49", 4, None, 30)) == Price("default", "49", 4, 9, 30)
-    await store.network.remove_price("default", "49", 10)
+    await store.network.remove_price("default", "", "49", 10)
     with pytest.raises(Missing):
-        await store.network.remove_price("default", "49", 10)
+        await store.network.remove_price("default", "", "49", 10)
     assert [price.since for price in (await store.network.tables()).prices] == [0, 20, 30]
-    await store.network.remove_price("default", "49")
+    await store.network.remove_price("default", "", "49")
     assert (await store.network.tables()).prices == []
+
+
+@pytest.mark.parametrize("few", [lists.FEW, 0], ids=["at once", "in batches"])
+async def test_prices_of_networks_stand_beside_those_of_prefixes(
+    store: Store, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "FEW", few)
+    rows = [
+        Price("gold", "", 1), Price("gold", "", 2, network="26201"), Price("gold", "", 3, 0, 9, "26201"),
+        Price("gold", "", 4, network="26202"), Price("gold", "49", 5, 6),
+    ]  # fmt: skip
+    for price in reversed(rows):
+        assert await store.network.set_price(price) == price
+    assert (await store.network.tables()).prices == rows
+    await store.network.set_prices([Price("gold", "", 7, None, 0, "26202"), Price("gold", "", 8, None)], [])
+    rows[0], rows[3] = Price("gold", "", 8), Price("gold", "", 7, network="26202")
+    assert (await store.network.tables()).prices == rows
+    await store.network.remove_price("gold", "26201", "", 9)
+    await store.network.remove_price("gold", "", "")
+    with pytest.raises(Missing):
+        await store.network.remove_price("gold", "26203", "")
+    assert (await store.network.tables()).prices == [rows[1], rows[3], rows[4]]
+    await store.network.remove_price("gold", "26201", "")
+    await store.network.set_prices([Price("gold", "", 9, network="26203")], ["gold"])
+    assert (await store.network.tables()).prices == [Price("gold", "", 9, network="26203")]
 
 
 @pytest.mark.parametrize("few", [lists.FEW, 0], ids=["at once", "in batches"])
@@ -468,7 +493,7 @@ CHANGES: dict[str, Callable[[Store, Account], Awaitable[object]]] = {
     "remove route": lambda store, _: store.network.change_routes((), [1]),
     "set price": lambda store, _: store.network.set_price(Price("default", "1", 1)),
     "set prices": lambda store, _: store.network.set_prices([Price("default", str(n), 1) for n in (1, 2)], ["default"]),
-    "remove price": lambda store, _: store.network.remove_price("default", ""),
+    "remove price": lambda store, _: store.network.remove_price("default", "", ""),
     "add template": lambda store, _: store.templates.add(MessageTemplate(0, "new", "Hi")),
     "update template": lambda store, _: store.templates.update(MessageTemplate(1, "first", "Hi")),
     "put templates": lambda store, _: store.templates.put([MessageTemplate(0, name, "Hi") for name in ("first", "x")]),

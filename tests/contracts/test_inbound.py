@@ -461,6 +461,7 @@ async def test_a_message_that_is_routed_later_is_paid_then(store: Store, given: 
     account = await given.account("acme", credit=0, plan="gold", prices=[Price("gold", "49", 1, 5)])
     for price in (Price("gold", "4917", 1, 7), Price("default", "", 1, 3), Price("default", "491701", 1, 9)):
         await store.network.set_price(price)
+    await store.network.set_price(Price("gold", "", 1, 8, network="26201"))  # networks do not count
     near, far, foreign = (message(given, sender=sender) for sender in ("+4917012345678", "4930123", "33612345678"))
     await kept(store, near, far, foreign)
     prices = [

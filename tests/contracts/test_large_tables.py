@@ -17,6 +17,7 @@ from heliograph.domain.money.costs import in_force as costs_in_force
 from heliograph.domain.money.pricing import in_force
 from heliograph.domain.numbers.sender_rules import ANY_KIND, REPLACE, SenderRule
 from tests.contracts.test_table_changes import NUMBERS, change
+from tests.support.memory_large_tables import place_of
 from tests.support.use_case_fakes import PortedServer
 
 ACCOUNTS = [Account(1, "a", "", b"", plan="gold"), Account(2, "b", "", b""), Account(0, "", "", b"", plan="gold")]
@@ -90,7 +91,7 @@ async def test_rows_of_other_numbers_accounts_plans_and_senders_are_not_read(sto
     others += [Route(0, "49", connector, sender="SHOP"), Route(0, "", connector, network="26201")]
     await store.network.change_routes([*kept, *others], [])
     await store.network.set_prices([Price("gold", each, 1) for each in ("49", "33", "44")], [])
-    await store.network.set_prices([Price("silver", "49", 1)], [])
+    await store.network.set_prices([Price("silver", "49", 1), Price("gold", "", 1, network="26202")], [])
     account = Account(1, "a", "", b"", plan="gold")
     rows = await store.large_tables.deciding(deciding_keys("4911111", account, [], 5, "ACME", ""))
     assert {each.rule for each in rows.routes} == {each.rule for each in kept}
@@ -135,20 +136,20 @@ async def test_lists_come_in_parts_and_in_order(store: Store, seed: int) -> None
                 assert await lists.routes(numbered) == routes[shown_as * 2 - 2 : shown_as * 2]
         for plan in ("", "gold"):
             for past in (False, True):
-                held = {(each.plan, each.prefix): each for each in in_force(tables.prices, 50)}
+                held = {place_of(each)[:3]: each for each in in_force(tables.prices, 50)}
                 prices = [
                     each
                     for each in tables.prices
                     if plan in ("", each.plan)
                     and is_near(each.prefix, near)
-                    and (past or each.since >= getattr(held.get((each.plan, each.prefix)), "since", 0))
+                    and (past or each.since >= getattr(held.get(place_of(each)[:3]), "since", 0))
                 ]
                 shown, behind = [], None
                 asked = PriceQuery(50, plan, near, past)
                 while page := await lists.prices(replace(asked, after=behind, limit=3)):
                     shown += page
-                    behind = (page[-1][0].plan, page[-1][0].prefix, page[-1][0].since)
-                assert shown == [(each, held.get((each.plan, each.prefix)) == each) for each in prices]
+                    behind = place_of(page[-1][0])
+                assert shown == [(each, held.get(place_of(each)[:3]) == each) for each in prices]
                 assert await lists.count_prices(asked) == len(prices)
                 assert await lists.prices(replace(asked, first=2, limit=3)) == shown[2:5]
                 assert await lists.prices(replace(asked, first=2, limit=3, is_from_end=True)) == shown[-5:-2]
@@ -187,10 +188,16 @@ def is_near(prefix: str, wanted: str) -> bool:
 
 
 async def test_the_rows_of_a_list_are_found_by_their_prefixes(store: Store) -> None:
-    prices = [Price("gold", "49", 1), Price("gold", "49", 2, since=9), Price("gold", "44", 3), Price("silver", "49", 4)]
+    prices = [Price("gold", "49", 1), Price("gold", "49", 2, since=9), Price("gold", "", 5, network="26201")]
+    prices += [
+        Price("gold", "44", 3),
+        Price("silver", "49", 4),
+        Price("gold", "", 6),
+        Price("gold", "", 7, network="9"),
+    ]
     await store.network.set_prices(prices, [])
-    found = await store.large_tables.prices_of("gold", ["49", "33"])
-    assert sorted(found, key=lambda each: each.since) == prices[:2]
+    found = await store.large_tables.prices_of("gold", ["26201", ""], ["49", "33"])
+    assert sorted(found, key=lambda each: each.price) == [*prices[:2], prices[2]]
     networks = [MobileNetwork("49", "26201"), MobileNetwork("491", "26202"), MobileNetwork("44", "23401")]
     await store.mobile_networks.put(networks)
     assert await store.large_tables.networks_of(["491", "33", "49"]) == networks[:2]

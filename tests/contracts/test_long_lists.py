@@ -28,11 +28,16 @@ class Kind:
     replaced: Sequence[Any]
 
 
-OLD = [Price("gold", str(each), 1, 5) for each in range(10, 20)] + [Price("default", "49", 7, 0)]
-NEW = [Price("gold", str(each), 2, None) for each in range(15, 25)]
+OLD = [
+    Price("gold", "", 1, network="26201"),
+    *(Price("gold", str(each), 1, 5) for each in range(10, 20)),
+    Price("default", "49", 7, 0),
+]
+NEW = [*(Price("gold", str(each), 2, None) for each in range(15, 25)), Price("gold", "", 2, None, network="26202")]
 
-MERGED = OLD[:5] + [Price("gold", str(each), 2, 5 if each < 20 else 0) for each in range(15, 25)]
-REPLACED = [Price("gold", str(each), 2, 0) for each in range(15, 25)]
+OF_NETWORK = Price("gold", "", 2, network="26202")
+MERGED = OLD[:1] + [OF_NETWORK] + OLD[1:6] + [Price("gold", str(n), 2, 5 if n < 20 else 0) for n in range(15, 25)]
+REPLACED = [OF_NETWORK] + [Price("gold", str(each), 2, 0) for each in range(15, 25)]
 
 
 @pytest.fixture(autouse=True)
@@ -222,7 +227,7 @@ async def test_other_changes_go_on_during_an_import(store: Store, seed: int, mon
             await store.network.set_price(Price("gold" if prefix != "49" else "default", prefix, holding[prefix]))
         else:
             try:
-                await store.network.remove_price("gold", prefix)
+                await store.network.remove_price("gold", "", prefix)
                 del holding[prefix]
             except Missing:
                 assert prefix not in holding

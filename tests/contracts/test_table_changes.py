@@ -44,7 +44,8 @@ class Reader:
             found.append(tables.prices.knows(plan))
             for number in NUMBERS:
                 network = state.network(number)
-                found.append((network, tariff.price(number), tariff.inbound(number), tariff.named_by(number)))
+                found.append((network, tariff.price(number, network), tariff.named_by(number, network)))
+                found.append((tariff.price(number, ""), tariff.inbound(number)))
                 found.append([tables.costs.cost(each, number, network) for each in self._connectors])
                 for sender in ("Shop", "ACME"):
                     request = RouteRequest(account, number, sender)
@@ -76,11 +77,14 @@ async def change(store: Store, chance: Random, step: int) -> None:
             routes = (await network.tables()).routes
             await network.change_routes([route()], [each.id for each in chance.sample(routes, len(routes) // 3)])
         case "price":
-            await network.set_price(Price(plan, prefix, chance.randrange(9), chance.choice([0, 0, 2]), since))
+            target = "" if mccmnc else prefix
+            price = Price(plan, target, chance.randrange(9), chance.choice([0, 0, 2]), since, mccmnc)
+            await network.set_price(price)
         case "unprice":
-            await network.remove_price(plan, prefix)
+            await network.remove_price(plan, mccmnc, "" if mccmnc else prefix)
         case "prices":
             prices = [Price(plan, each, chance.randrange(9), 0, since) for each in PREFIXES]
+            prices += [Price(plan, "", chance.randrange(9), 0, since, each) for each in NETWORKS if each]
             await network.set_prices(prices, chance.choice([[], [plan]]))
         case "cost":
             await store.costs.put([Cost(of, "" if mccmnc else prefix, mccmnc, chance.randrange(9), 1, since, until)])
@@ -126,20 +130,23 @@ async def test_a_changed_row_is_read_alone(store: Store) -> None:
     await store.network.set_prices([Price("gold", str(each), 5) for each in range(10, 20)], ["gold"])
     since = await store.table_changes.revision()
     await store.network.set_price(Price("gold", "12", 7, 1, 50))
+    await store.network.set_price(Price("gold", "", 8, network="26201"))
     await store.network.add_route(Route(0, "49", connector.id, 5, share=2, fallback=True))
     await store.costs.put([Cost(connector.id, "", "26201", 3, 4, until=60)])
-    await store.network.remove_price("gold", "13")
+    await store.network.remove_price("gold", "", "13")
     changes = await store.table_changes.changes(since, 0, 40)
     assert changes.whole == frozenset()
     assert changes.route_keys == [("", "49")]
     assert changes.routes == [("49", "", 0, "", "", ((connector.id, 5, 2, True),))]
-    assert changes.price_keys == [("gold", "12"), ("gold", "13")]
-    assert changes.prices == [("gold", "12", 0, 5, 0), ("gold", "12", 50, 7, 1)]
+    assert changes.price_keys == [("gold", "", "26201"), ("gold", "12", ""), ("gold", "13", "")]
+    assert changes.prices == [
+        ("gold", "", "26201", 0, 8, 0), ("gold", "12", "", 0, 5, 0), ("gold", "12", "", 50, 7, 1),
+    ]  # fmt: skip
     assert changes.cost_keys == [(connector.id, "26201", "")]
     assert changes.costs == [(connector.id, "26201", "", 0, 7, 60)]
     assert (changes.next_price, changes.next_cost) == (50, 60)
     due = await store.table_changes.changes(await store.table_changes.revision(), 40, 50)
-    assert (due.price_keys, due.next_price, due.cost_keys, due.next_cost) == ([("gold", "12")], None, [], 60)
+    assert (due.price_keys, due.next_price, due.cost_keys, due.next_cost) == ([("gold", "12", "")], None, [], 60)
     ended = await store.table_changes.changes(await store.table_changes.revision(), 50, 60)
     assert (ended.price_keys, ended.cost_keys, ended.next_cost) == ([], [(connector.id, "26201", "")], None)
     assert (await store.table_changes.changes(since + 100, 0, 0)).whole, "the store is older than the reader"

@@ -338,9 +338,9 @@ class MemoryNetwork(MemoryPart):
         for price in sorted(prices, key=lambda each: each.since):
             self._place.put_price(price)
 
-    async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
+    async def remove_price(self, plan: str, network: str, prefix: str, since: int | None = None) -> None:
         rows = self._open()
-        gone = [place for place in rows.prices if place[:2] == (plan, prefix) and since in (None, place[2])]
+        gone = [place for place in rows.prices if place[:3] == (plan, prefix, network) and since in (None, place[3])]
         if not gone:
             raise Missing("no such price")
         for place in gone:
@@ -397,8 +397,7 @@ class MemoryTableChanges(MemoryPart):
         return [(prefixes, networks, accounts, plans, senders, list(map(tuple, rows.values())))], None
 
     async def price_page(self, after: Cursor | None, limit: int) -> Page[PriceColumns]:
-        prices = [each for _, each in sorted(self._open().prices.items())]
-        rows = [(each.plan, each.prefix, each.since, each.price, each.inbound or 0) for each in prices]
+        rows = [(*place, each.price, each.inbound or 0) for place, each in sorted(self._open().prices.items())]
         return by_owner(rows), None
 
     async def cost_page(self, after: Cursor | None, limit: int) -> Page[CostColumns]:

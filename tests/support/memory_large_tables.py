@@ -40,7 +40,7 @@ class MemoryLargeTables(MemoryPart):
         prices = [
             replace(each)
             for each in rows.prices.values()
-            if each.plan in (keys.plan, DEFAULT_PLAN) and each.prefix in keys.prefixes
+            if each.plan in (keys.plan, DEFAULT_PLAN) and fits(each.network, each.prefix)
         ]
         held = next((each for each in rows.prices.values() if each.plan == keys.plan and each.since <= keys.at), None)
         if held is not None and held not in prices:
@@ -51,9 +51,9 @@ class MemoryLargeTables(MemoryPart):
         ]
         return LargeRows(networks, routes, prices, costs)
 
-    async def prices_of(self, plan: str, prefixes: Sequence[str]) -> list[Price]:
-        there = self._open().prices.values()
-        return [replace(each) for each in there if each.plan == plan and each.prefix in prefixes]
+    async def prices_of(self, plan: str, networks: Sequence[str], prefixes: Sequence[str]) -> list[Price]:
+        there = [replace(each) for each in self._open().prices.values() if each.plan == plan]
+        return [each for each in there if (each.network in networks if each.network else each.prefix in prefixes)]
 
     async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
         return [each for prefix, each in sorted(self._open().networks.items()) if prefix in prefixes]
@@ -65,7 +65,7 @@ class MemoryLargeTables(MemoryPart):
     async def destinations(self, query: DestinationQuery) -> list[str]:
         rows = self._open()
         held = in_force(rows.prices.values(), query.now)
-        found = {*rows.networks, *(each.prefix for each in held if each.plan in query.plans)}
+        found = {*rows.networks, *(each.prefix for each in held if each.plan in query.plans and not each.network)}
         if query.are_routed:
             found |= {each.prefix for each in rows.routes.values() if not (each.network or each.account)}
         near = [each for each in sorted(found) if _is_near(each, query.near)]
@@ -102,14 +102,14 @@ class MemoryRoutingLists(MemoryPart):
 
     async def prices(self, query: PriceQuery) -> list[tuple[Price, bool]]:
         there = [replace(each) for _, each in sorted(self._open().prices.items())]
-        held = {(each.plan, each.prefix): each.since for each in in_force(there, query.now)}
+        held = {place_of(each)[:3]: each.since for each in in_force(there, query.now)}
         found = [
-            (each, held.get((each.plan, each.prefix)) == each.since)
+            (each, held.get(place_of(each)[:3]) == each.since)
             for each in there
             if query.plan in ("", each.plan)
             and _is_near(each.prefix, query.near)
-            and (query.past or each.since >= held.get((each.plan, each.prefix), 0))
-            and (query.after is None or (each.plan, each.prefix, each.since) > query.after)
+            and (query.past or each.since >= held.get(place_of(each)[:3], 0))
+            and (query.after is None or place_of(each) > query.after)
         ]
         return _part(found, query)
 
@@ -141,6 +141,10 @@ class MemoryRoutingLists(MemoryPart):
 
     async def count_networks(self) -> int:
         return len(self._open().networks)
+
+
+def place_of(price: Price) -> tuple[str, str, str, int]:
+    return price.plan, price.prefix, price.network, price.since
 
 
 def key_of(cost: Cost) -> tuple[int, str, str, int]:

@@ -190,7 +190,7 @@ class Rows:
     operator_parts: dict[tuple[int, int], int] = field(default_factory=dict)
     """Parts by connector and day."""
     operator_paces: dict[int, LearntPace] = field(default_factory=dict)
-    prices: dict[tuple[str, str, int], Price] = field(default_factory=dict)
+    prices: dict[tuple[str, str, str, int], Price] = field(default_factory=dict)
     orders: dict[int, tuple[QueueOrder, int]] = field(default_factory=dict)
     """Orders for waiting messages by id, with their times."""
     answers: dict[tuple[int, int], OrderAnswer] = field(default_factory=dict)
@@ -352,11 +352,12 @@ class MemoryState:
         before = [
             each
             for each in self.rows.prices.values()
-            if (each.plan, each.prefix) == (price.plan, price.prefix) and each.since <= price.since
+            if (each.plan, each.prefix, each.network) == (price.plan, price.prefix, price.network)
+            and each.since <= price.since
         ]
         was = max(before, key=lambda each: each.since).inbound if before else 0
         stored = replace(price, inbound=was if price.inbound is None else price.inbound)
-        self.rows.prices[price.plan, price.prefix, price.since] = stored
+        self.rows.prices[price.plan, price.prefix, price.network, price.since] = stored
         return replace(stored)
 
     def enter(

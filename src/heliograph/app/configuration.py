@@ -315,16 +315,19 @@ class MobileNetwork:
 
 @dataclass(slots=True)
 class Price:
-    """Micro-credits a segment to destinations that start with `prefix`, in the price plan `plan`. The price holds from
-    `since` (ms; 0 is the beginning) until a later price of the same prefix and plan.
+    """Micro-credits a segment to destinations in `network`, or starting with `prefix`, in the price plan `plan`. The
+    price holds from `since` (ms; 0 is the beginning) until a later price of the same destination and plan.
     """
 
     plan: str
     prefix: str
     price: int
     inbound: int | None = 0
-    """Micro-credits for an inbound message from such a number. None, in a price to be set, keeps the present value."""
+    """Micro-credits for an inbound message from such a number. None, in a price to be set, keeps the present value.
+    Only prices of a prefix have it."""
     since: int = 0
+    network: str = ""
+    """MCCMNC, for example `26201`; `prefix` is then empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,10 +470,10 @@ class Changes:
     route_keys: list[tuple[str, str]] = field(default_factory=list)
     """Networks and prefixes."""
     routes: list[RouteRow] = field(default_factory=list)
-    price_keys: list[tuple[str, str]] = field(default_factory=list)
-    """Plans and prefixes."""
+    price_keys: list[tuple[str, str, str]] = field(default_factory=list)
+    """Plans, prefixes and networks."""
     prices: list[PriceRow] = field(default_factory=list)
-    """By plan, prefix and date."""
+    """By plan, prefix, network and date."""
     cost_keys: list[tuple[int, str, str]] = field(default_factory=list)
     """Connectors, networks and prefixes."""
     costs: list[CostRow] = field(default_factory=list)

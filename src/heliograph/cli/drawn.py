@@ -7,6 +7,7 @@ A group has a command for each operation and each preset. For example `app/resou
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -373,15 +374,32 @@ def _parameter(field: Field, operation: Operation) -> click.Parameter:
     if isinstance(single.type, Flag) and single.type.off:
         return click.Option([f"{option_of(field)}/--{single.type.off}", field.name], default=None, help=field.meaning)
     default = field.show(field.default) if field.default not in OPEN else None
-    return click.Option(
+    kind = partial(_EitherOption, other=field.or_else) if field.or_else else click.Option
+    unless = f"  [required without --{field.or_else}]" if field.or_else else ""
+    return kind(
         [option_of(field), field.name],
-        required=field.default is REQUIRED or field.must_be_typed,
+        required=field.default is REQUIRED or (field.must_be_typed and not field.or_else),
         default=default or None,
         show_default=bool(default),
         multiple=several,
-        help=f"{field.meaning} Repeatable." if isinstance(field.type, Pairs) else field.meaning,
+        help=f"{field.meaning} Repeatable." if isinstance(field.type, Pairs) else field.meaning + unless,
         **_click_type(single),
     )
+
+
+class _EitherOption(click.Option):
+    """An option that must be given, unless another option is."""
+
+    def __init__(self, *args: Any, other: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._other = other
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        if not {self.name, self._other} & opts.keys() and not ctx.resilient_parsing:
+            raise click.MissingParameter(ctx=ctx, param=self, param_hint=f"'{self.opts[0]}' or '--{self._other}'")
+        return super().handle_parse_result(ctx, opts, args)
 
 
 def option_of(field: Field) -> str:

@@ -18,7 +18,7 @@ _COMMANDS: Final = {
     "route": ("routing", "The connector for each prefix or network."),
     "network": ("network", "Mobile networks, by the first digits of their numbers."),
     "plan": ("resources.plans", "Price plans: their routing and least margin."),
-    "price": ("price", "Prices of a segment, by the first digits of the number."),
+    "price": ("price", "Prices of a segment, by the network or the first digits of the number."),
     "cost": ("cost", "Costs of a segment, by connector and destination."),
     "number": ("resources.numbers", "Numbers that phones write to, and their accounts."),
     "inbound": ("resources.inbound", "Messages from phones."),

@@ -211,7 +211,7 @@ async def test_a_parameter_with_a_slip_in_its_name_removes_nothing(house: AdminH
     assert fault(refused) == (400, "03", "prefx")
     assert refused.json["Message"] == "There is no such parameter here; did you mean prefix?"
     refused = await house.ask(token, "DELETE", "/prices", query="q=49")
-    assert "there are prefix, plan, since" in refused.json["Message"]
+    assert "there are prefix, network, plan, since" in refused.json["Message"]
     assert (await house.ask(token, "GET", "/prices")).json == before
     assert "there are none" in (await house.ask(token, "GET", "/overview", query="limit=1")).json["Message"]
 
@@ -298,7 +298,7 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
         assert (row["price"], row["cost"], row["best_cost"], row["margin"]) == (amount, None, None, None)
     assert "prefix 4917 with priority 5" in decision["reasons"][0]
     assert (await house.ask(token, "GET", "/prices")).json == {
-        "prices": [{"plan": "default", "prefix": "49", "price": "0.07", "inbound": "0", "since": None}],
+        "prices": [{"plan": "default", "prefix": "49", "network": "", "price": "0.07", "inbound": "0", "since": None}],
         "built_in": "1",
     }
     price = {"prefix": "49", "price": "0.07"}
@@ -319,6 +319,37 @@ async def test_routes_and_prices_decide_where_a_number_goes(house: AdminHouse, t
     assert fault(await house.ask(token, "DELETE", "/routes/x"))[:2] == (404, "07")
     assert fault(await house.ask(token, "GET", "/decision", query="number=12&account=acme")) == (400, "03", "number")
     assert fault(await house.ask(token, "GET", "/decision", query="account=acme")) == (400, "02", "number")
+
+
+async def test_the_price_of_a_network_wins_over_that_of_a_prefix(house: AdminHouse, token: str) -> None:
+    await house.ask(token, "PUT", "/prices", {"prefix": "49", "price": "0.07"})
+    rows = [{"prefix": "4917", "mccmnc": "26201"}, {"prefix": "4915", "mccmnc": "26202"}]
+    await house.ask(token, "POST", "/networks/import", {"networks": rows})
+    set_price = await house.ask(token, "PUT", "/prices", {"network": "26201", "price": "0.08"})
+    assert (set_price.json["network"], set_price.json["prefix"], set_price.json["price"]) == ("26201", "", "0.08")
+    both = await house.ask(token, "PUT", "/prices", {"network": "26201", "prefix": "49", "price": "0.08"})
+    assert fault(both) == (400, "03", "network")
+    inbound = await house.ask(token, "PUT", "/prices", {"network": "26201", "price": "0.08", "inbound": "0.01"})
+    assert fault(inbound) == (400, "03", "inbound")
+
+    async def decided(number: str) -> tuple[str, str]:
+        decision = (await house.ask(token, "GET", "/decision", query=f"number={number}&account=acme")).json
+        return decision["network"], decision["price"]
+
+    assert [await decided(number) for number in ("491701234567", "491511234567")] == [
+        ("26201", "0.08"), ("26202", "0.07"),
+    ]  # fmt: skip
+    rows = (await house.ask(token, "GET", "/coverage")).json["destinations"]
+    assert {each["prefix"]: each["price"] for each in rows} == {"": "1", "49": "0.07", "4915": "0.07", "4917": "0.08"}
+    page = (await house.ask(token, "GET", "/prices", query="limit=1")).json
+    assert [each["network"] for each in page["prices"]] == ["26201"]
+    rest = (await house.ask(token, "GET", "/prices", query=f"limit=1&cursor={page['cursor']}")).json
+    assert [each["prefix"] for each in rest["prices"]] == ["49"]
+    listed = {"prices": [{"network": "26201", "price": "0.09"}, {"network": "26202", "price": "0.1"}]}
+    assert (await house.ask(token, "POST", "/prices/import", listed)).json["changed"] == 1
+    assert await decided("491511234567") == ("26202", "0.1")
+    assert (await house.ask(token, "DELETE", "/prices", query="network=26201")).status == 200
+    assert await decided("491701234567") == ("26201", "0.07")
 
 
 async def test_a_list_of_prices_is_taken_whole_and_from_its_date_on(house: AdminHouse, token: str) -> None:

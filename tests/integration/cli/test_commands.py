@@ -204,7 +204,7 @@ def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_pat
     assert answer(run("price", "list", "--json"))["prices"] == []
     answer(run("price", "import", "-", "--plan", "gold", "--json", input=rates))
     exported = run("price", "export").stdout
-    assert exported == "plan,prefix,price,inbound,since\ngold,44,0.06,0,2100-03-01\ngold,49,0.05,0,\n"
+    assert exported == "plan,mccmnc,prefix,price,inbound,since\ngold,,44,0.06,0,2100-03-01\ngold,,49,0.05,0,\n"
     assert run("price", "list").stdout.splitlines()[2].split() == ["gold", "44", "0.06", "0", "2100-03-01"]
     again = answer(run("price", "import", "-", "--replace", "--json", input=exported))
     assert (again["same"], again["removed"]) == (2, 0)
@@ -214,13 +214,32 @@ def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_pat
     bad = run("price", "import", "-", input="prefix,price\n33,1\nx,1\n33,2\n")
     assert bad.exit_code == 1
     assert bad.stderr.startswith("line 3: prefix: 'x' is not a prefix")
-    assert "line 4: line 2 has the same plan, prefix and date" in bad.stderr
+    assert "line 4: line 2 has the same plan, destination and date" in bad.stderr
     assert "2 lines of - cannot be used." in bad.stderr
     file = tmp_path / "rates.csv"
     assert answer(run("price", "export", "-o", str(file), "--json")) == {"file": str(file), "prices": 2}
     assert file.read_text("utf-8") == exported
     assert run("price", "import", str(tmp_path / "none.csv")).exit_code == 1
     assert "--since: 'soon' is not a date" in run("price", "import", str(file), "--since", "soon").stderr
+
+
+def test_the_price_of_a_network_is_set_listed_exported_and_removed(run: Run) -> None:
+    told = run("price", "set", "--network", "26201", "--price", "0.07").stdout
+    assert told.startswith("Numbers of the network 26201 cost 0.07 credits a segment in the plan default.")
+    assert run("price", "list").stdout.splitlines()[2].split() == ["default", "26201", "0.07", "0"]
+    exported = run("price", "export").stdout
+    assert exported == "plan,mccmnc,prefix,price,inbound,since\ndefault,26201,,0.07,,\n"
+    again = answer(run("price", "import", "-", "--json", input=exported + "default,26202,,0.08,,\n"))
+    assert (again["added"], again["same"]) == (1, 1)
+    both = run("price", "set", "--network", "26201", "--prefix", "49", "--price", "1")
+    assert "a price has a prefix or a network, not both" in both.stderr
+    for command in (["price", "set", "--price", "1"], ["price", "remove"]):
+        neither = run(*command)
+        assert neither.exit_code == 2
+        assert "'--prefix' or '--network'" in neither.stderr
+    told = run("price", "remove", "--network", "26201").stdout
+    assert told == "The price of the network 26201 in the plan default is removed.\n"
+    assert "There is no price for the network 26201" in run("price", "remove", "--network", "26201").stderr
 
 
 def test_ten_thousand_prices_are_imported_at_once(run: Run, tmp_path: Path) -> None:
@@ -348,7 +367,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     assert (
         answer(run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--json"))["accounts"] == 0
     )
-    prices = [{"plan": "gold", "prefix": "49", "price": "0.065", "inbound": "0.01", "since": None}]
+    prices = [{"plan": "gold", "prefix": "49", "network": "", "price": "0.065", "inbound": "0.01", "since": None}]
     told = run("price", "set", "--prefix", "49", "--price", "0.065", "--plan", "gold", "--inbound", "0.01").stdout
     assert told == (
         "Numbers with the prefix 49 cost 0.065 credits a segment in the plan gold, "

@@ -15,7 +15,7 @@ from tests.support.admin import AdminHouse, Answered, Browser
 
 QUICK_S = 0.3
 
-LIST = "plan,prefix,price,inbound,since\ngold,49,0.07,0,\ngold,44,0.08,0.5,2100-01-01\n"
+LIST = "plan,mccmnc,prefix,price,inbound,since\ngold,26201,,0.06,,\ngold,,49,0.07,0,\ngold,,44,0.08,0.5,2100-01-01\n"
 
 
 def prefixes(page: Answered) -> list[str]:
@@ -87,19 +87,34 @@ async def test_a_price_is_edited_in_the_form(house: AdminHouse, ada: Browser) ->
     assert [(each["prefix"], each["price"]) for each in await gold(house)] == [("49", 90_000)]
 
 
+async def test_the_price_of_a_network_is_set_edited_and_removed(house: AdminHouse, ada: Browser) -> None:
+    form = {"plan": "gold", "price_prefix": "", "network": "26201", "price": "0.08", "inbound": "", "since": ""}
+    await ada.post("/prices", form)
+    page = await ada.get("/prices", "in_plan=gold")
+    assert prefixes(page) == ["network 26201"]
+    link = re.search(r'href="([^"]*network=26201[^"]*)#set"', page.text)
+    assert link is not None
+    edited = await ada.get("/prices", unescape(link[1]).partition("?")[2])
+    assert re.search(r'name="network" value="26201"', edited.text)
+    refused = await ada.post("/prices", form | {"price_prefix": "49"})
+    assert "a price has a prefix or a network, not both" in text_of(refused)
+    await ada.post("/prices/remove", {"prefix": "", "network": "26201", "plan": "gold", "since": ""})
+    assert await gold(house) == []
+
+
 async def test_a_list_is_previewed_and_then_imported(house: AdminHouse, ada: Browser) -> None:
     await given(house, "33")
     form = {"csv": LIST, "list_plan": "gold", "replace": "yes"}
     preview = await ada.post("/prices/import", form)
-    assert "Added 2 Changed 0 Unchanged 0 Removed 1" in text_of(preview)
+    assert "Added 3 Changed 0 Unchanged 0 Removed 1" in text_of(preview)
     assert "All other prices of the plan gold are removed." in text_of(preview)
     assert [each["prefix"] for each in await gold(house)] == ["33"]
     page = await ada.follow(await ada.post("/prices/import", form | {"confirmed": "yes"}))
-    assert "The list was imported: 2 added, 0 changed, 1 removed." in text_of(page)
-    assert [each["prefix"] for each in await gold(house)] == ["44", "49"]
+    assert "The list was imported: 3 added, 0 changed, 1 removed." in text_of(page)
+    assert [each["network"] or each["prefix"] for each in await gold(house)] == ["26201", "44", "49"]
     assert [entry.action for entry in await house.entries()][-1] == "price.import"
     assert (await ada.get("/prices.csv", "in_plan=gold")).text == LIST.replace(
-        "gold,49,0.07,0,\ngold,44,0.08,0.5,2100-01-01\n", "gold,44,0.08,0.5,2100-01-01\ngold,49,0.07,0,\n"
+        "gold,,49,0.07,0,\ngold,,44,0.08,0.5,2100-01-01\n", "gold,,44,0.08,0.5,2100-01-01\ngold,,49,0.07,0,\n"
     )
 
 
@@ -119,7 +134,7 @@ async def test_a_list_holds_from_its_date_on(house: AdminHouse, ada: Browser) ->
         ("", "there is no list"),
         ("prefix,price\n0,1\n", "Line 2"),
         (f"prefix,price\n{EVIL},1\n", "Line 2"),
-        ("a,b\n1,2\n", "the heading must name the columns prefix and price"),
+        ("a,b\n1,2\n", "the heading must name the columns mccmnc or network or prefix and price"),
         ("prefix,price\n", "the list is empty"),
     ],
 )

@@ -300,7 +300,8 @@ async def _fill_inbound(db: asyncpg.Connection) -> None:
 
 
 _LARGE = """
-INSERT INTO price (plan, prefix, since, price) SELECT 'gold', n, 0, 1 FROM generate_series(10000, 40000) AS n;
+INSERT INTO price (plan, prefix, network, since, price)
+SELECT 'gold', n, '', 0, 1 FROM generate_series(10000, 40000) AS n;
 INSERT INTO cost (connector, network, prefix, since, submitted, delivered)
 SELECT 1, '', n, 0, 1, 0 FROM generate_series(10000, 40000) AS n;
 INSERT INTO route (prefix, connector, priority, network, account, plan, sender, share, fallback)

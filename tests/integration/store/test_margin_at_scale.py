@@ -57,7 +57,7 @@ async def test_the_margin_of_a_day_is_exact_to_the_last_digit(tmp_path: Path) ->
             prefix, connector = chance.choice(["49", "33"]), chance.choice([1, 2])
             segments, is_delivered = chance.choice([1, 1, 3]), chance.random() < 0.9
             destination = f"{prefix}{700_000_000 + number}"
-            price = tariffs[NOON if given.now >= NOON else 0].price(destination)
+            price = tariffs[NOON if given.now >= NOON else 0].price(destination, "")
             assert price is not None
             message = given.message(account.id, destination=destination, segments=segments, price=price * segments)
             message.connector = connector

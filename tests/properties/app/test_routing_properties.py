@@ -38,7 +38,16 @@ routes = st.lists(
     ),
     max_size=14,
 )
-prices = st.lists(st.builds(Price, PLANS, PREFIXES, st.integers(0, 9), st.just(0), SINCE), max_size=10)
+prices = st.lists(
+    st.builds(
+        lambda plan, target, price, since: Price(plan, target[0], price, 0, since, target[1]),
+        PLANS,
+        TARGETS,
+        st.integers(0, 9),
+        SINCE,
+    ),
+    max_size=10,
+)
 costs = st.lists(
     st.builds(
         lambda connector, target, amount, since, length: Cost(
@@ -93,7 +102,7 @@ async def check(store: MemoryStore, accounts: list[Account], sender: str) -> Non
             keys = deciding_keys(number, account, [], NOW, sender, "")
             tables = (await store.large_tables.deciding(keys)).joined(small)
             found = explain(number, account, tables, {}, NOW, sender)
-            price = directory.price(account.plan, number)
+            price = directory.price(account.plan, number, directory.network(number))
             request = RouteRequest(account.id, number, sender, price or 0)
             assert found.price == price
             if price is not None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from heliograph.api.messages import V1, V2
-from heliograph.app.configuration import MobileNetwork, Route
+from heliograph.app.configuration import Cost, MobileNetwork, Plan, Price, Route
 from heliograph.app.facts import Accept
+from heliograph.app.resources import coverage
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.routes import decide
 from heliograph.app.routing.candidates import RouteRequest
@@ -15,8 +16,9 @@ from heliograph.app.sending.directory import Directory
 from heliograph.app.sending.fingerprint import could_have_been_accepted, fingerprint
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.error import Fault
+from heliograph.domain.error import Fault, Reason
 from heliograph.domain.message.state import State
+from heliograph.domain.money.amounts import MICRO
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, open_gateway, read, set_price
 from tests.support.use_case_fakes import PortedServer
@@ -104,6 +106,81 @@ async def test_networks_are_asked_for_before_a_request_of_an_account_that_can_pa
     assert gateway.sending.unknown_numbers(who, fields) == []
     many = read(who, **request(to=[str(447700900000 + n) for n in range(SendRules().max_destinations + 1)]))
     assert not gateway.sending.unknown_numbers(who, many)
+
+
+async def test_quote_charge_explanation_and_coverage_have_the_price_of_the_network() -> None:
+    gateway, ported = await open_gateway(), PortedServer(known=())
+    gateway.directory.ported = ported
+    await gateway.change_account(plan="own")
+    network = gateway.store.network
+    for price in (
+        Price("own", "44", 2 * MICRO),
+        Price("own", "", 3 * MICRO, network="23410"),
+        Price("own", "", 4 * MICRO, network="23433"),
+        Price("default", "", 5 * MICRO, network="20801"),
+        Price("default", "33", 6 * MICRO),
+    ):
+        await network.set_price(price)
+    networks = [MobileNetwork("447", "23410"), MobileNetwork("336", "20801"), MobileNetwork("441", "23499")]
+    await gateway.store.mobile_networks.put(networks)
+    await gateway.directory.refresh()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who, desk = Principal(view, V1), Desk(gateway.store, gateway.clock, ported=lambda: ported)
+    prices = {
+        "447700900123": 4,  # ported to 23433
+        "447700900124": 3,
+        "441234567890": 2,  # its network has no price
+        "33612345678": 5,
+        "33112345678": 6,
+    }
+    fields = read(who, **request(to=list(prices)))
+    quoted = await gateway.sending.quote(who, fields)
+    assert set(ported.asked) == set(prices)
+    assert [message.price for message in quoted.messages] == [each * MICRO for each in prices.values()]
+    assert [message.network for message in quoted.messages] == ["23433", "23410", "23499", "20801", ""]
+    sent = gateway.sending.prepare(who, fields)
+    assert sent.total == quoted.total == 20 * MICRO
+    assert [each.price for each in sent.messages] == [each.price for each in quoted.messages]
+    for number, charge in prices.items():
+        assert (await decide(desk, number, "acme")).price == charge * MICRO
+    decision = await decide(desk, "447700900123", "acme")
+    assert "The plan own names the price for the network 23433." in decision.reasons
+    covered = {each["prefix"]: each["price"] for each in await coverage.find(desk, "own")}
+    assert covered == {"": None, "33": 6 * MICRO, "336": 5 * MICRO, "44": 2 * MICRO, "441": 2 * MICRO, "447": 3 * MICRO}
+
+
+async def test_the_margin_is_that_of_the_price_of_the_network() -> None:
+    gateway = await open_gateway()
+    await gateway.change_account(plan="own")
+    await gateway.store.network.set_price(Price("own", "44", MICRO))
+    await gateway.store.network.set_price(Price("own", "", 3 * MICRO, network="23410"))
+    await gateway.store.mobile_networks.put([MobileNetwork("447", "23410")])
+    await gateway.store.costs.put([Cost(1, "44", "", 2 * MICRO)])
+    await gateway.store.plans.put(Plan("own", min_margin="0.5"))
+    await gateway.directory.refresh()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    assert composed(gateway.composer, who).total == 3 * MICRO
+    with pytest.raises(Fault) as refused:
+        composed(gateway.composer, who, to="447700900123,441234567890")
+    assert refused.value.reason is Reason.MARGIN
+    assert "441234567890" in refused.value.message
+
+
+async def test_networks_are_asked_for_where_only_they_have_prices() -> None:
+    gateway, ported = await open_gateway(), PortedServer(known=())
+    gateway.directory.ported = ported
+    await gateway.store.network.set_price(Price("own", "", MICRO, network="23433"))
+    await gateway.change_account(plan="own")
+    await gateway.directory.refresh()
+    view = await gateway.directory.account("acme")
+    assert view is not None
+    who = Principal(view, V1)
+    await gateway.store.network.set_price(Price("default", "99", MICRO))
+    assert (await gateway.sending.quote(who, read(who, **request()))).total == MICRO
+    assert ported.asked == ["447700900123"]
 
 
 async def test_a_message_keeps_the_network_that_it_was_accepted_with() -> None:

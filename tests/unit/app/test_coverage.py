@@ -130,14 +130,15 @@ def losses_of(tables: Tables, wanted: list[Cost], at: int, *, replace: bool) -> 
     before, after = CostTable(was.values(), at), CostTable((new if replace else was | new).values(), at)
     prices, known = in_force(tables.prices, at), PrefixTable({each.prefix: each.mccmnc for each in tables.networks})
     prefixes = (
-        {each.prefix for each in prices}
+        {each.prefix for each in prices if not each.network}
         | {each.prefix for each in tables.networks}
         | {each.prefix for each in wanted if not each.network}
     )
     for plan in sorted({each.plan for each in prices} | {"default"}):
         tariff = price_table(prices, at).tariff(plan)
         for prefix in sorted(prefixes):
-            network, price = known.find(prefix) or "", tariff.price(prefix)
+            network = known.find(prefix) or ""
+            price = tariff.price(prefix, network)
             old, cost = before.cost(1, prefix, network), after.cost(1, prefix, network)
             if price is not None and cost is not None and cost > price and (old is None or old <= price):
                 found.append({"destination": prefix, "plan": plan, "price": price, "cost": cost})
@@ -157,6 +158,9 @@ async def test_losses_are_found_part_by_part(seed: int, monkeypatch: pytest.Monk
                 chance.choice(["default", "gold", "late"]), prefix, chance.randrange(5, 30), since=chance.choice([0, 9])
             )
             for prefix in chance.sample(digits, 6)
+        ]
+        prices += [
+            Price(each.plan, "", each.price + 5, network=chance.choice(["26201", "26202"])) for each in prices[:1]
         ]
         await desk.store.network.set_prices(prices, ["default", "gold", "late"])
         networks = [MobileNetwork(each, chance.choice(["26201", "26202"])) for each in chance.sample(digits[:-1], 3)]

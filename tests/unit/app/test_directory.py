@@ -120,7 +120,7 @@ async def test_a_plan_made_with_its_account_is_known_with_it() -> None:
     )
     view = await directory.account("acme")
     assert view is not None
-    assert view.tariff.price("447700900123") == 7
+    assert view.tariff.price("447700900123", "") == 7
     generation = directory.generation
     assert await directory.account("acme") == view
     assert directory.generation == generation
@@ -187,7 +187,7 @@ async def test_prices_by_plan(plan: str, destination: str, price: int | None) ->
     await directory.refresh()
     view = await directory.account("acme")
     assert view is not None
-    assert view.tariff.price(destination) == price
+    assert view.tariff.price(destination, "") == price
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ async def test_prices_hold_from_their_dates_on() -> None:
         assert (directory.generation > before) == changed
         view = await directory.account("acme")
         assert view is not None
-        charged, inbound = view.tariff.price("447700900123"), directory.inbound_price(account.id, "447700900123")
-        found.append((changed, charged, directory.price("default", "447700900123"), inbound))
+        charged, inbound = view.tariff.price("447700900123", ""), directory.inbound_price(account.id, "447700900123")
+        found.append((changed, charged, directory.price("default", "447700900123", ""), inbound))
     assert found == [(True, 5, 5, 1), (True, 6, 6, 2), (False, 6, 6, 2), (True, 7, 7, 3), (False, 7, 7, 3)]
 
 

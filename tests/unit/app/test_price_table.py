@@ -28,12 +28,31 @@ def test_a_list_is_read_with_what_rows_leave_out() -> None:
     ]
 
 
+def test_a_row_may_have_a_network_instead_of_a_prefix() -> None:
+    table = read("mccmnc,prefix,price\n26201,,0.05\n,49,0.06\n,,0.07\n26202,49,1\n26201,,2\n2620,,3\n")
+    assert [(each.get("network", ""), each["prefix"], each["price"]) for each in table.prices] == [
+        ("26201", "", 50_000), ("", "49", 60_000), ("", "", 70_000),
+    ]  # fmt: skip
+    assert [each.line for each in table.bad] == [5, 6, 7]
+    assert "it has a prefix and a network" in str(table.bad[0])
+    assert "line 2 has the same plan, destination and date" in str(table.bad[1])
+    assert "network: " in str(table.bad[2])
+
+
+def test_an_empty_network_alone_does_not_price_all_numbers() -> None:
+    table = read("network,price\n26201,0.05\n,0.06\n")
+    assert [each["network"] for each in table.prices] == ["26201"]
+    assert [str(each) for each in table.bad] == [
+        "line 3: the cell mccmnc is empty; all numbers are a row with an empty cell prefix"
+    ]
+
+
 def test_each_line_that_cannot_be_used_is_named() -> None:
     table = read('prefix,price\n49,0.05\nx,1\n44,-1\n49,0.06\n1,2,3\n33,"0.5\n0"\n7,1\n')
     assert [each.line for each in table.bad] == [3, 4, 5, 6, 7]
     assert "prefix: 'x' is not a prefix" in str(table.bad[0])
     assert "below zero" in str(table.bad[1])
-    assert "line 2 has the same plan, prefix and date" in str(table.bad[2])
+    assert "line 2 has the same plan, destination and date" in str(table.bad[2])
     assert "it has 3 cells, but the heading has 2" in str(table.bad[3])
     assert [each["prefix"] for each in table.prices] == ["49", "7"]
 
@@ -74,15 +93,15 @@ def test_a_wrong_quote_hides_no_other_row() -> None:
 
 def test_a_row_that_was_cut_off_is_named_and_means_no_prefix() -> None:
     table = read("price,prefix,since\n0.07\n0.08,44\n")
-    assert [str(each) for each in table.bad] == [str(BadLine(2, "the cell prefix is missing"))]
+    assert [str(each) for each in table.bad] == [str(BadLine(2, "the cell mccmnc or network or prefix is missing"))]
     assert [each["prefix"] for each in table.prices] == ["44"]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "the heading must name the columns prefix and price"),
-        ("49,0.05\n", "the heading must name the columns prefix and price"),
+        ("", "the heading must name the columns mccmnc or network or prefix and price"),
+        ("49,0.05\n", "the heading must name the columns mccmnc or network or prefix and price"),
         ("prefix,price,sinse\n49,1,2027-03-01\n", "there is no column 'sinse'; do you mean since?"),
         ("prefix,price,price\n49,1,2\n", "there are two columns price"),
         (f"price{',prefix' * 999}\n49,1\n", "there are two columns prefix"),
@@ -110,9 +129,23 @@ _PRICES = st.fixed_dictionaries(
         "since": st.integers(0, 4 * 10**9).map(lambda seconds: seconds * 1000),
     }
 )
+_NETWORK_PRICES = st.fixed_dictionaries(
+    {
+        "plan": st.sampled_from(["default", "gold"]),
+        "prefix": st.just(""),
+        "network": st.from_regex(r"[0-9]{5,6}", fullmatch=True),
+        "price": st.integers(0, 10**15),
+        "since": st.just(0),
+    }
+)
 
 
-@given(st.lists(_PRICES, unique_by=lambda each: (each["plan"], each["prefix"], each["since"])))
+@given(
+    st.lists(
+        _PRICES | _NETWORK_PRICES,
+        unique_by=lambda each: (each["plan"], each["prefix"], each.get("network", ""), each["since"]),
+    )
+)
 def test_what_is_written_is_read_again(prices: list[dict[str, Any]]) -> None:
     file = StringIO()
     write(prices, file)

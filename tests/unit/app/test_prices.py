@@ -42,6 +42,53 @@ async def test_prices_are_set_replaced_and_removed(desk: Desk) -> None:
         await prices.remove(desk, "49")
 
 
+async def test_networks_have_prices_of_their_own(desk: Desk) -> None:
+    await prices.set_price(desk, 5)
+    await prices.set_price(desk, 6, network="26201")
+    await prices.set_price(desk, 7, network="26202", since=NOW + DAY)
+    await prices.set_price(desk, 8, network="26201", plan="gold", inbound=0)
+    found = (await prices.find(desk))["prices"]
+    assert [(each["plan"], each["prefix"], each["network"], each["price"]) for each in found] == [
+        ("default", "", "", 5), ("default", "", "26201", 6), ("default", "", "26202", 7), ("gold", "", "26201", 8),
+    ]  # fmt: skip
+    assert (await prices.find(desk))["built_in"] is None
+    after = ("default", "", "26201", None)
+    assert [each["price"] for each in (await prices.find(desk, after=after))["prices"]] == [7, 8]
+    await prices.remove(desk, network="26201")
+    with pytest.raises(NoSuch, match="for the network 26201 in the plan default"):
+        await prices.remove(desk, network="26201")
+    assert [each["price"] for each in (await prices.find(desk))["prices"]] == [5, 7, 8]
+    lines = await desk.store.audit_log.find(AuditQuery(limit=9))
+    removed = next(each for each in lines if each.action == "price.remove")
+    assert (removed.target, removed.details["price"]) == ("26201", "0.000006")
+
+
+async def test_a_network_alone_leaves_all_other_numbers_the_built_in_price(desk: Desk) -> None:
+    await prices.set_price(desk, 6, network="26201")
+    assert (await prices.find(desk))["built_in"] == MICRO
+
+
+async def test_a_price_has_a_prefix_or_a_network_and_networks_no_inbound_price(desk: Desk) -> None:
+    with pytest.raises(Invalid, match="network: a price has a prefix or a network, not both"):
+        await prices.set_price(desk, 5, "49", network="26201")
+    with pytest.raises(Invalid, match="network: a price has a prefix or a network, not both"):
+        await prices.remove(desk, "49", network="26201")
+    with pytest.raises(Invalid, match="inbound: messages from phones are priced by prefix"):
+        await prices.set_price(desk, 5, network="26201", inbound=1)
+    with pytest.raises(Invalid, match="inbound: "):
+        await prices.put(desk, [row("gold", "", 1) | {"network": "26201", "inbound": 1}])
+    assert await told(desk) == []
+
+
+async def test_a_list_may_have_networks(desk: Desk) -> None:
+    await prices.set_price(desk, 5, network="26201")
+    wanted = [row("default", "", 5) | {"network": "26201"}, row("default", "", 6) | {"network": "26202"}]
+    wanted += [row("default", "", 7)]
+    assert await prices.put(desk, wanted) == {"added": 2, "changed": 0, "same": 1, "removed": 0}
+    assert await prices.put(desk, wanted[1:2], replace=True) == {"added": 0, "changed": 0, "same": 1, "removed": 2}
+    assert [each["network"] for each in (await prices.find(desk))["prices"]] == ["26202"]
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("price", "-1"), ("prefix", "+49"), ("plan", "no such name!"), ("inbound", "-1")]
 )

@@ -51,7 +51,7 @@ async def test_it_decides_as_sending_does(house: AdminHouse, plan: str, prices: 
     for number in NUMBERS:
         decision = await routes.decide(house.admin.desk, number, "acme")
         connector = gateway.directory.route(RouteRequest(1, number, ""))
-        amount = view.tariff.price(number)
+        amount = view.tariff.price(number, "")
         assert decision.connector == (None if connector is None or amount is None else names[connector])
         assert decision.price == amount
 

@@ -6,22 +6,27 @@ from hypothesis import strategies as st
 from heliograph.app.configuration import Price
 from heliograph.domain.money.pricing import in_force
 from tests.support.memory_administration import next_change
+from tests.support.memory_large_tables import place_of
 
 _PRICES = st.lists(
     st.builds(
-        Price, st.sampled_from("ab"), st.sampled_from(["", "4", "49"]), st.integers(0, 9), st.just(0), st.integers(0, 9)
+        lambda plan, target, price, since: Price(plan, target[0], price, 0, since, target[1]),
+        st.sampled_from("ab"),
+        st.sampled_from([("", ""), ("4", ""), ("49", ""), ("", "26201"), ("", "26202")]),
+        st.integers(0, 9),
+        st.integers(0, 9),
     ),
-    unique_by=lambda each: (each.plan, each.prefix, each.since),
+    unique_by=place_of,
 )
 
 
 @given(_PRICES, st.integers(-1, 10))
 def test_of_each_prefix_in_a_plan_the_latest_that_has_begun_holds(prices: list[Price], at: int) -> None:
     holding = in_force(prices, at)
-    places = [(each.plan, each.prefix) for each in holding]
-    assert places == sorted({(each.plan, each.prefix) for each in prices if each.since <= at})
+    places = [place_of(each)[:3] for each in holding]
+    assert places == sorted({place_of(each)[:3] for each in prices if each.since <= at})
     for held in holding:
-        others = [each.since for each in prices if (each.plan, each.prefix) == (held.plan, held.prefix)]
+        others = [each.since for each in prices if place_of(each)[:3] == place_of(held)[:3]]
         assert held.since == max(since for since in others if since <= at)
 
 

@@ -45,7 +45,8 @@ class OptOuts:
 
     def _reply(self, message: InboundMessage, owner: NumberOwner, text: str) -> Accept | None:
         phone_number, number = message.sender, message.recipient
-        price = self._directory.price(owner.plan, phone_number)
+        network = self._directory.network(phone_number)
+        price = self._directory.price(owner.plan, phone_number, network)
         reason = phone.sender_problem(number, msisdn_allowed=True)
         if price is None:
             reason = "no price of the account's plan covers the phone"
@@ -57,7 +58,7 @@ class OptOuts:
         reply = Message(
             owner.account, phone_number, number, Kind.TEXT, text, segments, charge, message.at,
             message.at + self._validity_ms, State.SENT, message.connector, queued=True,
-            network=self._directory.network(phone_number),
+            network=network,
         )  # fmt: skip
         return Accept(owner.account, [reply], charge, message.at, exempt=True)
 

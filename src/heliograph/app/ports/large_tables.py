@@ -70,8 +70,8 @@ class LargeTables(Protocol):
         of the plan and of the plan `default`. If the plan has a price that holds, one such price is among them, since
         a plan without any has the prices of `default`."""
 
-    async def prices_of(self, plan: str, prefixes: Sequence[str]) -> list[Price]:
-        """Returns all prices of these prefixes in a plan, past and future ones included."""
+    async def prices_of(self, plan: str, networks: Sequence[str], prefixes: Sequence[str]) -> list[Price]:
+        """Returns all prices of these networks and prefixes in a plan, past and future ones included."""
 
     async def networks_of(self, prefixes: Sequence[str]) -> list[MobileNetwork]:
         """Returns the networks of these prefixes."""
@@ -84,7 +84,7 @@ class LargeTables(Protocol):
 
 
 Key = tuple[Any, ...]
-"""The place of a row in a list, such as `("gold", "49", 0)` of a price."""
+"""The place of a row in a list, such as `("gold", "49", "", 0)` of a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class RouteQuery:
 
 @dataclass(frozen=True, slots=True)
 class PriceQuery:
-    """A part of the prices, by plan, prefix and date."""
+    """A part of the prices, by plan, prefix, network and date. Prices of networks have an empty prefix."""
 
     now: int
     plan: str = ""
@@ -118,7 +118,7 @@ class PriceQuery:
     past: bool = False
     """Whether to find prices that later prices have replaced."""
     after: Key | None = None
-    """Plan, prefix and date of the last row before the part."""
+    """Plan, prefix, network and date of the last row before the part."""
     first: int = 0
     is_from_end: bool = False
     """See `RouteQuery`."""

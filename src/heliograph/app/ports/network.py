@@ -92,8 +92,8 @@ class Network(Protocol):
     async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
         """Sets all of these prices, or none. Each plan in `replaced` then has these prices only."""
 
-    async def remove_price(self, plan: str, prefix: str, since: int | None = None) -> None:
-        """Removes the price from that date on, or all prices of the prefix. Raises Missing."""
+    async def remove_price(self, plan: str, network: str, prefix: str, since: int | None = None) -> None:
+        """Removes the price from that date on, or all prices of the destination. Raises Missing."""
 
     async def save_link_states(self, reports: Sequence[ConnectorReport]) -> None:
         """Keeps the nodes' reports of their binds, for people. The revision stays the same."""

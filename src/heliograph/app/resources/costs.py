@@ -173,12 +173,12 @@ async def _losses(
         kept = {} if compared is None else {(*_destination(each), each.since): each for each in stored}
         before = CostTable(stored, at)
         after = CostTable({**kept, **{(*_destination(each), each.since): each for each in listed}}.values(), at)
-        default = await desk.store.large_tables.prices_of(DEFAULT_PLAN, starts)
+        default = await desk.store.large_tables.prices_of(DEFAULT_PLAN, of, starts)
         for plan, proof in proofs.items():
-            prices = [] if plan == DEFAULT_PLAN else await desk.store.large_tables.prices_of(plan, starts)
+            prices = [] if plan == DEFAULT_PLAN else await desk.store.large_tables.prices_of(plan, of, starts)
             tariff = price_table([*default, *prices, *proof], at).tariff(plan)
             for prefix, network in found.items():
-                price, charged = tariff.price(prefix), after.cost(connector, prefix, network)
+                price, charged = tariff.price(prefix, network), after.cost(connector, prefix, network)
                 if price is None or charged is None or charged <= price:
                     continue
                 old = before.cost(connector, prefix, network)

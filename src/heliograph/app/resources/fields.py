@@ -96,6 +96,8 @@ class Field:
     """True if the value may be null. Texts write null as `empty`, for example `default`."""
     must_be_typed: bool = False
     """True if a command requires the field despite its default, because the default is far-reaching: all numbers."""
+    or_else: str = ""
+    """With `must_be_typed`: the field that may be typed instead, for example `network` instead of `prefix`."""
     may_lack: bool = False
     """True if some rows lack it, for example a setting of another kind of connector."""
     names_request: bool = False

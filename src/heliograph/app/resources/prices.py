@@ -1,4 +1,5 @@
-"""Prices and price plans: the price of a segment by the first digits of the number, singly and in long lists."""
+"""Prices and price plans: the price of a segment by the network or the first digits of the number, singly and in long
+lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text
 from heliograph.app.resources.large_lists import Row, all_rows, change_counts, page_of
 from heliograph.app.resources.plans import ACCOUNTS, unused
+from heliograph.app.resources.routes import NETWORK
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
 from heliograph.domain.display import counted
@@ -22,22 +24,22 @@ from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 MOST_AT_ONCE: Final = 200_000
 """The most prices of a list."""
 
-ORDER: Final = ("plan", "prefix", "since")
+ORDER: Final = ("plan", "prefix", "network", "since")
 """The fields by which prices are listed."""
 
 PRICES_KEPT: Final = 100
-"""Prices of a prefix of which the audit log looks for the price that is removed."""
+"""Prices of a destination of which the audit log looks for the price that is removed."""
 
 IMPORT_OCTETS: Final = 32 << 20
 """Octets. The largest body of an import: 200,000 prices of 160 octets."""
 
-Key = tuple[str, str, int]
-"""The plan, prefix and start date (ms) of a price, for example `("default", "49", 1800000000000)`."""
+Key = tuple[str, str, str, int]
+"""The plan, prefix, network and start date (ms) of a price, for example `("default", "49", "", 1800000000000)`."""
 
 
 @dataclass(slots=True)
 class PriceListing:
-    """A page of the prices that a query finds, by plan, prefix and date."""
+    """A page of the prices that a query finds, by plan, prefix, network and date."""
 
     prices: list[Price]
     found: int
@@ -62,9 +64,10 @@ async def find(
     after: Place | None = None,
     limit: int = PART_ROWS,
 ) -> dict[str, Any]:
-    """Returns present and future prices by plan, prefix and date; with `past` also replaced prices. `prefix` finds
-    prices with longer and with shorter prefixes. `after` is ORDER of the last price before them."""
-    place = None if after is None else (after[0], after[1], after[2] or 0)
+    """Returns present and future prices by plan, prefix, network and date; with `past` also replaced prices. `prefix`
+    finds prices with longer and with shorter prefixes, and those of all networks. `after` is ORDER of the last price
+    before them."""
+    place = None if after is None else (*after[:3], after[3] or 0)
     query = PriceQuery(desk.now, plan or "", prefix, past, place, limit=limit)
     found = await desk.store.routing_lists.prices(query)
     return {"prices": [row_of(each) for each, _ in found], "built_in": await _built_in(desk)}
@@ -97,34 +100,45 @@ async def plans(desk: Desk) -> list[str]:
 
 
 async def set_price(
-    desk: Desk, price: int, prefix: str = "", plan: str = DEFAULT_PLAN, inbound: int | None = None, since: int = 0
+    desk: Desk,
+    price: int,
+    prefix: str = "",
+    plan: str = DEFAULT_PLAN,
+    inbound: int | None = None,
+    since: int = 0,
+    network: str = "",
 ) -> dict[str, Any]:
     """Sets or replaces a price that holds from `since` (ms) on. Returns it with the number of the plan's accounts.
 
-    Without `inbound`, the price of messages from phones stays as it is; a new price begins with 0.
+    Without `inbound`, the price of messages from phones stays as it is; a new price begins with 0. Raises Invalid.
     """
+    wanted = _made(plan, prefix, network, price, inbound, since)
     details = {"plan": plan, "price": format_credits(price)}
     if inbound is not None:
         details["inbound"] = format_credits(inbound)
     if since:
         details["since"] = format_since(since)
-    wanted = Price(plan, prefix, price, inbound, since)
-    row = row_of(await desk.audited("price.set", prefix, details).network.set_price(wanted))
+    row = row_of(await desk.audited("price.set", network or prefix, details).network.set_price(wanted))
     return {**row, "accounts": await desk.store.account_names.with_plan(plan)}
 
 
-async def remove(desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None) -> None:
-    """Removes the price that holds from `since` (ms) on; without a date, all prices of the prefix."""
+async def remove(
+    desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None, network: str = ""
+) -> None:
+    """Removes the price that holds from `since` (ms) on; without a date, all prices of the prefix or network."""
+    _check_destination(prefix, network)
     details = {"plan": plan}
-    of_plan = PriceQuery(desk.now, plan, past=True, after=(plan, prefix, -1), limit=PRICES_KEPT)
+    of_plan = PriceQuery(desk.now, plan, past=True, after=(plan, prefix, network, -1), limit=PRICES_KEPT)
     for was, _ in await desk.store.routing_lists.prices(of_plan):
-        if was.prefix == prefix and since in (None, was.since):
+        if (was.prefix, was.network) == (prefix, network) and since in (None, was.since):
             details |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
             details |= {"since": format_since(was.since)} if was.since else {}
     try:
-        await desk.audited("price.remove", prefix, details).network.remove_price(plan, prefix, since)
+        audited = desk.audited("price.remove", network or prefix, details)
+        await audited.network.remove_price(plan, network, prefix, since)
     except Missing:
         numbers = f"for the prefix {prefix}" if prefix else "for all numbers"
+        numbers = f"for the network {network}" if network else numbers
         date = f" since {format_since(since)}" if since else ""
         raise NoSuch("price", f"{numbers} in the plan {plan}{date}") from None
 
@@ -139,10 +153,13 @@ async def put(
     """
     if not prices:
         raise Invalid("prices", "the list is empty")
-    wanted = [Price(each["plan"], each["prefix"], each["price"], each.get("inbound"), each["since"]) for each in prices]
+    wanted = [
+        _made(each["plan"], each["prefix"], each.get("network", ""), each["price"], each.get("inbound"), each["since"])
+        for each in prices
+    ]
     by_key = {_key(each): each for each in wanted}
     if len(by_key) < len(wanted):
-        raise Invalid("prices", "two of them have the same plan, prefix and date")
+        raise Invalid("prices", "two of them have the same plan, destination and date")
     named = sorted({each.plan for each in wanted})
     replaced = named if replace else ()
     changes = await _compared(desk, by_key, named)
@@ -161,8 +178,8 @@ async def put(
 def row_of(price: Price) -> dict[str, Any]:
     """Returns the values of a price by the names of its fields. `since` is None if it holds from the beginning."""
     return {
-        "plan": price.plan, "prefix": price.prefix, "price": price.price, "inbound": price.inbound or 0,
-        "since": price.since or None,
+        "plan": price.plan, "prefix": price.prefix, "network": price.network, "price": price.price,
+        "inbound": price.inbound or 0, "since": price.since or None,
     }  # fmt: skip
 
 
@@ -172,12 +189,15 @@ def format_since(since: int) -> str:
 
 
 async def _compared(desk: Desk, wanted: Mapping[Key, Price], plans: Sequence[str]) -> dict[str, int]:
-    """Returns the counts of changes without a replacement. It reads the prices of the list's prefixes only."""
+    """Returns the counts of changes without a replacement. It reads the prices of the list's destinations only."""
     changes = {"added": len(wanted), "changed": 0, "same": 0, "removed": 0}
     for plan in plans:
-        prefixes = list(dict.fromkeys(each.prefix for each in wanted.values() if each.plan == plan))
-        for start in range(0, len(prefixes), COMPARED):
-            for price in await desk.store.large_tables.prices_of(plan, prefixes[start : start + COMPARED]):
+        targets = list(dict.fromkeys((each.network, each.prefix) for each in wanted.values() if each.plan == plan))
+        for start in range(0, len(targets), COMPARED):
+            part = targets[start : start + COMPARED]
+            networks = [network for network, _ in part if network]
+            prefixes = [prefix for network, prefix in part if not network]
+            for price in await desk.store.large_tables.prices_of(plan, networks, prefixes):
                 new = wanted.get(_key(price))
                 if new is not None:
                     is_same = new.price == price.price and new.inbound in (None, price.inbound)
@@ -189,12 +209,32 @@ async def _compared(desk: Desk, wanted: Mapping[Key, Price], plans: Sequence[str
 async def _built_in(desk: Desk) -> int | None:
     """Returns the built-in price if the plan `default` has no price for all numbers, else None."""
     first = await desk.store.routing_lists.prices(PriceQuery(desk.now, DEFAULT_PLAN, limit=1))
-    is_named = any(holds and not each.prefix for each, holds in first)
+    is_named = any(holds and not (each.prefix or each.network) for each, holds in first)
     return None if is_named else BUILT_IN_PRICE
 
 
+def _made(plan: str, prefix: str, network: str, price: int, inbound: int | None, since: int) -> Price:
+    """Raises Invalid."""
+    _check_destination(prefix, network)
+    if network and inbound:
+        raise Invalid("inbound", "messages from phones are priced by prefix; set it without a network")
+    return Price(plan, prefix, price, inbound, since, network)
+
+
+def _check_destination(prefix: str, network: str) -> None:
+    """Raises Invalid."""
+    if prefix and network:
+        raise Invalid("network", "a price has a prefix or a network, not both")
+
+
 def _key(price: Price) -> Key:
-    return price.plan, price.prefix, price.since
+    return price.plan, price.prefix, price.network, price.since
+
+
+def _format_removed(given: Mapping[str, Any], _: Mapping[str, Any]) -> str:
+    prefix, network = given.get("prefix"), given.get("network")
+    numbers = f"the network {network}" if network else f"the prefix {prefix}" if prefix else "all numbers"
+    return f"The price of {numbers} in the plan {given.get('plan', DEFAULT_PLAN)} is removed."
 
 
 def _day(moment: str) -> str:
@@ -204,6 +244,7 @@ def _day(moment: str) -> str:
 def _format_price(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     prefix = answer["prefix"]
     numbers = f"Numbers with the prefix {prefix}" if prefix else "All numbers"
+    numbers = f"Numbers of the network {answer['network']}" if answer["network"] else numbers
     sentence = f"{numbers} cost {counted(answer['price'], 'credit')} a segment in the plan {answer['plan']}"
     if answer["inbound"] != "0":
         sentence += f", messages from them {counted(answer['inbound'], 'credit')} each"
@@ -243,7 +284,7 @@ class _Began(Moment):
 _AMOUNT = Credits("it must not be below zero")
 DATE_PATTERN = r"([0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{5,15}(Z|[+-][0-9]{2}:?[0-9]{2})?)?)?"
 
-PREFIX = replace(ANY_PREFIX, must_be_typed=True)
+PREFIX = replace(ANY_PREFIX, must_be_typed=True, or_else="network")
 PLAN = Field(
     "plan",
     Text(lambda text: check_name("plan", text), "[A-Za-z0-9._-]{1,64}"),
@@ -262,34 +303,36 @@ SINCE = Field(
 )
 _CHARGED = Field("inbound", _AMOUNT, "Credits a message from a phone with the prefix.")
 HOLDS = Field("since", _Began(), "When it begins to hold; null: it holds from the beginning.", nullable=True)
-_ROW = (replace(PLAN, default=""), ANY_PREFIX, PRICE, _CHARGED, HOLDS)
+_ROW = (replace(PLAN, default=""), ANY_PREFIX, NETWORK, PRICE, _CHARGED, HOLDS)
 _ONLY_PLAN = replace(PLAN, meaning="Only prices of this plan.", default=None)
 _ONLY_SINCE = replace(SINCE, meaning="Only the price with this start; empty: the price without a start.", default=KEEP)
 _NEAR = replace(ANY_PREFIX, meaning="Only prices of numbers with this prefix.", default="", must_be_typed=False)
 _PAST = Field("past", Flag(), "Include prices that later prices have replaced.", False)
-NEW = (PRICE, PREFIX, PLAN, INBOUND, SINCE)
+NEW = (PRICE, PREFIX, NETWORK, PLAN, INBOUND, SINCE)
 """The fields of a new price."""
 
 PRICES = Resource(
     name="price",
     plural="prices",
-    summary="Prices of a segment, by the first digits of the number",
+    summary="Prices of a segment, by the network or the first digits of the number",
     more="A plan is a named list of prices. Each account has a plan: `default`, unless you set another. The price of a "
-    "number comes from the longest matching prefix in the account's plan. If no prefix matches, the plan `default` is "
-    "searched.\n\n"
+    "number is that of its network in the account's plan, otherwise that of the longest matching prefix. If neither "
+    "matches, the plan `default` is searched in the same way.\n\n"
     "Until you set a price, every number costs 1 credit. Numbers that the plan `default` leaves out also cost 1 "
     "credit, for accounts with that plan. For an account with another plan, a number in neither plan is refused.\n\n"
     "Messages from phones cost nothing, unless the prefix has an `inbound` price. They are charged even if the balance "
-    "is used up.\n\n"
-    "A price may have a start date. It holds from then on, until a later price of the same prefix and plan starts.\n\n"
+    "is used up. They have the price of the prefix, never that of a network.\n\n"
+    "A price may have a start date. It holds from then on, until a later price of the same prefix or network and plan "
+    "starts.\n\n"
     "A running gateway applies a change within five seconds. Accepted messages keep their price, including scheduled "
     "messages.",
     nothing="The plan has no prices.",
-    key=("plan", "prefix", "since"),
+    key=ORDER,
     called="prefix",
     examples=(
         'price set --prefix "" --price 0.05     # every number costs 0.05 credits a segment ...',
         "price set --prefix 49 --price 0.065    # ... except numbers that begin with 49",
+        "price set --network 26202 --price 0.07    # ... of which those of the network 26202 cost 0.07",
         "price set --prefix 49 --price 0.06 --plan resellers    # and for accounts of the plan resellers 0.06",
         "account set acme plan=resellers",
         "price list",
@@ -324,12 +367,13 @@ PRICES = Resource(
             reads=NEW,
             answers=(*_ROW, ACCOUNTS),
             answer_name="SetPrice",
-            more="It replaces the plan's price with the same prefix and date. Shorter and longer prefixes keep their "
-            "prices.",
+            more="It replaces the plan's price with the same prefix, or network, and the same date. Shorter and longer "
+            "prefixes keep their prices.",
             examples=(
                 'price set --prefix "" --price 0.05    # all numbers without a price of a longer prefix',
                 "price set --prefix 49 --price 0.06 --plan resellers",
                 "price set --prefix 49 --price 0.065 --inbound 0.01",
+                "price set --network 26202 --price 0.07    # wins over prefixes",
                 "price set --prefix 49 --price 0.07 --since 2027-03-01    # midnight in UTC",
             ),
             done=_format_price,
@@ -354,14 +398,15 @@ PRICES = Resource(
             "remove",
             "DELETE /prices",
             remove,
-            "Remove the prices of a prefix from a plan, all or of a date",
-            reads=(PREFIX, PLAN, _ONLY_SINCE),
+            "Remove the prices of a destination in a plan, all or of a date",
+            reads=(PREFIX, NETWORK, PLAN, _ONLY_SINCE),
             is_found=True,
             examples=(
                 "price remove --prefix 49 --plan resellers",
+                "price remove --network 26202",
                 "price remove --prefix 49 --since 2027-03-01    # only the price that starts in March",
             ),
-            done="The price of the prefix {prefix} in the plan {plan} is removed.",
+            done=_format_removed,
         ),
     ),
 )

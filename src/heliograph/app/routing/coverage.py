@@ -55,7 +55,8 @@ class Covered:
 
 def destinations(tables: Tables, plan: str, now: int) -> list[str]:
     """Returns the prefixes of prices, routes and networks for accounts with this plan."""
-    prefixes = {price.prefix for price in in_force(tables.prices, now) if price.plan in (plan, DEFAULT_PLAN)}
+    held = [price for price in in_force(tables.prices, now) if price.plan in (plan, DEFAULT_PLAN)]
+    prefixes = {price.prefix for price in held if not price.network}
     prefixes |= {route.prefix for route in tables.routes if not (route.network or route.account)}
     return sorted(prefixes | {network.prefix for network in tables.networks})
 
@@ -87,7 +88,7 @@ def coverage(
     rows = []
     for prefix in prefixes:
         network = state.network(prefix)
-        price = tariff.price(prefix)
+        price = tariff.price(prefix, network)
         request = RouteRequest(0, prefix, "", price or 0)
         found = candidates(request, state)
         taken = chosen(found, state.obstacles if price is None else state.obstacles_of(request, found))

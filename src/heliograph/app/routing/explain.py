@@ -24,6 +24,9 @@ from heliograph.domain.money.pricing import price_table
 from heliograph.domain.numbers.phone import PrefixTable, prefixes
 from heliograph.domain.numbers.sender_rules import REFUSE, REPLACE, SenderRule, SenderRules
 
+NO_PLAN: Final = "", "", ""
+"""Plan, network and prefix of the built-in price."""
+
 _NOT_COVERED: Final = "No route covers the number; in a development run it"
 
 
@@ -58,7 +61,10 @@ class RouteDecision:
     """MCCMNC of the number's network; empty if it is not known."""
     plan: str
     """The plan of the price; empty for the built-in price."""
+    price_network: str
+    """MCCMNC of the price; empty if its prefix decides."""
     prefix: str
+    """The prefix of the price."""
     price: int | None
     """Micro-credits a segment; None if the account's prices do not cover the number."""
     reasons: list[str] = field(default_factory=list)
@@ -69,6 +75,8 @@ class RouteDecision:
         """The reason of the price, for people."""
         if self.price is None:
             return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
+        if self.price_network:
+            return f"The plan {self.plan} names the price for the network {self.price_network}."
         if self.plan:
             return f"The plan {self.plan} names the price for {numbers_of(self.prefix)}."
         return "No plan has a price; a segment then costs one credit."
@@ -108,10 +116,13 @@ def explain(
     state = RoutingState(RouteTable(tables.routes), connectors, fallback, plan_of, networks, obstacles, rules, find)
     names = {**fallbacks, **tables.connector_names()}
     tariff = price_table(tables.prices, now).tariff(account.plan)
-    named_by, prefix = tariff.named_by(number) or ("", "")
-    price, network = tariff.price(number), state.network(number)
+    network = state.network(number)
+    price, (named_by, price_network, prefix) = (
+        tariff.price(number, network),
+        tariff.named_by(number, network) or NO_PLAN,
+    )
     sender_rules = SenderRules(tables.sender_rules)
-    request = RouteRequest(account.id, number, sender_rules.sent_as(number, sender), price or 0)
+    request = RouteRequest(account.id, number, sender_rules.sent_as(number, sender), price or 0, network=network)
     found = candidates(request, state)
     obstacles = state.obstacles if price is None else state.obstacles_of(request, found)
     taken = chosen(found, obstacles)
@@ -128,7 +139,7 @@ def explain(
         return NamedCandidate(name, not obstacle, why, price, cost, margin, share)
 
     goes_to = None if taken is None else names[taken]
-    decision = RouteDecision(number, goes_to, list(map(named, found)), network, named_by, prefix, price)
+    decision = RouteDecision(number, goes_to, list(map(named, found)), network, named_by, price_network, prefix, price)
     order = None if state.rules is None else state.rules.order(account.id)
     rule = sender_rules.find(number, sender) if sender else None
     decision.reasons = [

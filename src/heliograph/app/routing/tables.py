@@ -46,8 +46,8 @@ class TableSet:
         for network, prefix in changes.route_keys:
             self.routes.remove(network, prefix)
         self.routes.update(changes.routes)
-        for plan, prefix in changes.price_keys:
-            self.prices.remove(plan, prefix)
+        for plan, prefix, network in changes.price_keys:
+            self.prices.remove(plan, prefix, network)
         self.prices.update(changes.prices, now)
         for connector, network, prefix in changes.cost_keys:
             self.costs.remove(connector, network, prefix)

@@ -42,8 +42,8 @@ from heliograph.domain.text.preparation import plain
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from heliograph.domain.text.segment import Split
 
-Routes = list[tuple[str, int, int]]
-"""Destinations, each with its connector and the price of a segment."""
+Routes = list[tuple[str, int, int, str]]
+"""Destinations, each with its connector, the price of a segment, and the network that decided about both."""
 
 _NO_OPTIONAL_FIELDS: Final = OptionalFields()
 
@@ -106,12 +106,13 @@ class Composer:
         if optional is not None or attached is not None:
             given = optional or _NO_OPTIONAL_FIELDS
             extras = given.extras.text() if optional is not None else extras
-            for index, (_, connector, _) in enumerate(routes):
+            for index, (_, connector, _, _) in enumerate(routes):
                 given.check_tlvs(directory.tlvs(connector), attached[index] if attached is not None else ())
         messages = []
         total = 0
-        knows_networks = directory.knows_networks
-        for (destination, connector, price), sent_as, (content, segments) in zip(routes, senders, texts, strict=True):
+        for (destination, connector, price, network), sent_as, (content, segments) in zip(
+            routes, senders, texts, strict=True
+        ):
             charge = price * segments
             total += charge
             messages.append(
@@ -119,7 +120,7 @@ class Composer:
                     account.id, destination, sent_as, fields.kind, content, segments, charge, at, expires, state,
                     connector, wants or directory.asks_receipts(connector), callback_url,
                     None if batch else reference, 0, scheduled, 0, 0, extras, way,
-                    directory.network(destination) if knows_networks else "",
+                    network,
                 )
             )  # fmt: skip
         if total > defaults.MAX_CHARGE:
@@ -150,7 +151,7 @@ class Composer:
             raise invalid(field, str(problem)) from None
 
     def _destinations(self, view: AccountView, fields: Fields) -> tuple[list[str], Routes]:
-        """Returns the destinations; and again with the connector and price of each. Raises Fault."""
+        """Returns the destinations; and again with the connector, price and network of each. Raises Fault."""
         destinations = fields.to
         if not destinations:
             raise missing("to")
@@ -161,11 +162,14 @@ class Composer:
         if bad:
             raise _bad_destinations(bad, len(destinations))
         routes = []
-        route, price = self.directory.route, view.tariff.price
-        sender, rules = fields.sender or "", self.directory.sender_rules
+        directory, price = self.directory, view.tariff.price
+        route, knows_networks, network = directory.route, directory.knows_networks, ""
+        sender, rules = fields.sender or "", directory.sender_rules
         request = RouteRequest(view.account.id, "", sender)
         for number in destinations:
-            charge = price(number)
+            if knows_networks:
+                request.network = network = directory.network(number)
+            charge = price(number, network)
             request.destination, request.price = number, charge or 0
             if rules is not None:
                 request.sender = rules.sent_as(number, sender)
@@ -173,7 +177,7 @@ class Composer:
             if connector is None or charge is None:
                 bad.append(number)
             else:
-                routes.append((number, connector, charge))
+                routes.append((number, connector, charge, network))
         if bad:
             raise self._unroutable(view, bad, request)
         policy = view.policy
@@ -183,19 +187,23 @@ class Composer:
 
     def unknown_numbers(self, view: AccountView, fields: Fields) -> Sequence[str]:
         """Returns the destinations that a server must be asked about before `compose`, out of those that the account
-        can pay for."""
+        can pay for. If networks have prices, a number without a price may have the price of the network that the server
+        answers."""
         ported, to = self.directory.ported, fields.to
         if ported is None or not to or len(to) > self._rules.max_destinations:
             return ()
-        price = view.tariff.price
-        return ported.unknown([each for each in to if phone.is_destination(each) and price(each) is not None])
+        tariff = view.tariff
+        is_any = tariff.names_networks
+        return ported.unknown(
+            [each for each in to if phone.is_destination(each) and (is_any or tariff.price(each, "") is not None)]
+        )
 
     def _unroutable(self, view: AccountView, bad: list[str], request: RouteRequest) -> Fault:
         """Returns the fault of destinations without a route or price, or else below the plan's margin."""
         uncovered = []
         for number in bad:
-            request.destination = number
-            if view.tariff.price(number) is None or not self.directory.candidates(request):
+            request.destination, request.network = number, self.directory.network(number)
+            if view.tariff.price(number, request.network) is None or not self.directory.candidates(request):
                 uncovered.append(number)
         if uncovered:
             numbers = ", ".join(uncovered)
@@ -215,7 +223,7 @@ class Composer:
         smart = account.smart == "on" and kind in _SMART and not content.isascii()
         segments = segment.count(content, kind)[1]
         texts = []
-        for _, connector, _ in routes:
+        for _, connector, _, _ in routes:
             repertoire = self.directory.repertoire(connector)
             if repertoire is PLAIN and optional is None and not smart and segments <= self._rules.max_segments:
                 texts.append((content, segments))
@@ -243,7 +251,7 @@ class Composer:
         if templates is None or not who.door.needs_templates:
             return False
         connectors: dict[str, list[int]] = {}
-        for sender, (_, connector, _) in zip(senders, routes, strict=True):
+        for sender, (_, connector, _, _) in zip(senders, routes, strict=True):
             connectors.setdefault(sender, []).append(connector)
         needs = False
         for sender, over in connectors.items():
@@ -257,7 +265,7 @@ class Composer:
         templates = self.directory.templates
         if templates is None:
             return []
-        connectors, contents = [connector for _, connector, _ in routes], [content for content, _ in texts]
+        connectors, contents = [connector for _, connector, _, _ in routes], [content for content, _ in texts]
         return templates.tlvs(who.view.account.id, senders, connectors, contents)
 
     def _count(self, content: str, kind: Kind, repertoire: Repertoire, optional: OptionalFields | None = None) -> int:
@@ -323,7 +331,7 @@ class Composer:
         """Raises the first fault of a request of which some fields could not be read, in the order of the guide."""
         kind = None if "type" in unreadable else fields.kind
         routes = [] if "to" in unreadable else self._destinations(who.view, fields)[1]
-        numbers = [number for number, _, _ in routes]
+        numbers = [number for number, *_ in routes]
 
         def check_sender() -> bool:
             return self._needs_template(who, self._senders(_sender(who, fields.sender), numbers), kind, routes)

@@ -323,9 +323,10 @@ class Directory:
         rule = self._numbers.find(number, connector, text)
         return (None, "") if rule is None else (self._owners[rule.account], rule.keyword)
 
-    def price(self, plan: str, destination: str) -> int | None:
-        """Returns the price of a segment in micro-credits, or None if the plan does not cover the destination."""
-        return self._tables.prices.tariff(plan).price(destination)
+    def price(self, plan: str, destination: str, network: str) -> int | None:
+        """Returns the price of a segment in micro-credits, or None if the plan does not cover the destination.
+        `network` is that of `network()`."""
+        return self._tables.prices.tariff(plan).price(destination, network)
 
     def costs(self) -> CostTable | None:
         """Returns the costs in force; None while no plan has rules that need them."""

@@ -30,9 +30,9 @@ price = group_of(PRICES)
 def import_prices(invocation: Invocation, file: str, plan: str, since: str, replace: bool, dry_run: bool) -> None:
     """Sets the prices of a CSV file, all or none; - is standard input.
 
-    The file is in UTF-8. Its heading has the columns prefix and price, and optionally plan, inbound and since. Other
-    columns are ignored and named. Cells are separated by semicolons, tabs or commas. If commas do not separate them,
-    prices may have a decimal comma, such as 0,065. For example:
+    The file is in UTF-8. Its heading has the columns mccmnc or prefix, and price, and optionally plan, inbound and
+    since. Other columns are ignored and named. Cells are separated by semicolons, tabs or commas. If commas do not
+    separate them, prices may have a decimal comma, such as 0,065. For example:
 
     \b
       prefix,price

@@ -21,7 +21,7 @@ PATH = "/prices"
 PAGE = 50
 
 ASKED = ("in_plan", "q", "past")
-EDITED = ("plan", "price_prefix", "price", "inbound", "since")
+EDITED = ("plan", "price_prefix", "network", "price", "inbound", "since")
 
 
 def _query(request: PageRequest) -> PriceQuery:
@@ -60,7 +60,7 @@ async def set_price(request: PageRequest) -> PageResponse:
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
-    given = {name: request.form[name] for name in ("prefix", "plan", "since") if name in request.form}
+    given = {name: request.form[name] for name in ("prefix", "network", "plan", "since") if name in request.form}
     await request.ask(PRICES, "remove", given)
     return request.go(PATH, "The price is removed.")
 
@@ -88,8 +88,9 @@ async def import_list(request: PageRequest) -> PageResponse:
 def edit_link(price: Any) -> dict[str, str]:
     """Returns the query of the page with this price in its form."""
     return {
-        "plan": price.plan, "price_prefix": price.prefix, "price": format_credits(price.price),
-        "inbound": format_credits(price.inbound or 0), "since": format_since(price.since),
+        "plan": price.plan, "price_prefix": price.prefix, "network": price.network,
+        "price": format_credits(price.price), "inbound": "" if price.network else format_credits(price.inbound or 0),
+        "since": format_since(price.since),
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from heliograph.admin_api.request import parse_key
@@ -16,7 +17,7 @@ from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
-from heliograph.console.sent_lists import CONSOLE, ListRow, ListRun
+from heliograph.console.sent_lists import CONSOLE, LOOKED_UP, ListRow, ListRun
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS, format_local, format_utc
 from heliograph.domain.error import Fault, invalid
@@ -202,7 +203,10 @@ def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
 
 async def preview(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
-    rehearsal = await request.services.sending.rehearse(Principal(draft.account, CONSOLE))
+    sending, who = request.services.sending, Principal(draft.account, CONSOLE)
+    if draft.account.tariff.names_networks:
+        await sending.find_networks(who, Fields([order.number for order in islice(draft.orders(), LOOKED_UP)]))
+    rehearsal = await sending.rehearse(who)
     total, good, spent = 0, 0, 0
     beyond: Counter[Verdict] = Counter()
     problems: dict[str, int] = {}

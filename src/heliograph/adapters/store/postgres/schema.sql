@@ -145,16 +145,17 @@ CREATE CONSTRAINT TRIGGER account_low_balance AFTER UPDATE OF balance ON account
 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
 WHEN (NEW.low_balance_armed AND NEW.balance < NEW.low_balance) EXECUTE FUNCTION note_low_balance();
 
--- Prices of a segment to a destination with this prefix, and of a message from such a phone. The longest prefix with a
--- price at that time counts, and of its prices the latest.
+-- Prices of a segment to a destination in this network or with this prefix, and of a message from a phone with the
+-- prefix. In a plan the network counts before the longest prefix with a price at that time, and of its prices the latest.
 CREATE TABLE price (
     plan    text NOT NULL,
     prefix  text NOT NULL,
+    network text NOT NULL,                     -- mobile_network.mccmnc; '' if the prefix decides
     since   bigint NOT NULL,                   -- start of validity; 0: from the beginning
     price   bigint NOT NULL,
     inbound bigint NOT NULL DEFAULT 0,
     side    bigint NOT NULL DEFAULT 0,         -- see list_import
-    PRIMARY KEY (plan, prefix, since, side)
+    PRIMARY KEY (plan, prefix, network, since, side)
 );
 
 CREATE INDEX price_since ON price (since) WHERE since > 0;

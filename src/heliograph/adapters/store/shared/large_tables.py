@@ -32,7 +32,9 @@ class StoredLargeTables(Operations):
             senders=list(keys.senders),
         )  # fmt: skip
         plans = [keys.plan, DEFAULT_PLAN]
-        prices = yield Q.prices_of_number(prefixes=prefixes, plans=plans, plan=keys.plan, now=keys.at)
+        prices = yield Q.prices_of_number(
+            prefixes=prefixes, networks=of_number, plans=plans, plan=keys.plan, now=keys.at
+        )
         connectors = sorted({row[2] for row in routes})
         costs = yield Q.costs_of_number(prefixes=prefixes, networks=of_number, connectors=connectors)
         return LargeRows(
@@ -43,8 +45,8 @@ class StoredLargeTables(Operations):
         )
 
     @listing
-    def prices_of(self, plan: str, prefixes: Sequence[str]) -> Steps[list[Price]]:
-        rows = yield Q.prices_of_prefixes(plan=plan, prefixes=list(prefixes))
+    def prices_of(self, plan: str, networks: Sequence[str], prefixes: Sequence[str]) -> Steps[list[Price]]:
+        rows = yield Q.prices_of_destinations(plan=plan, networks=list(networks), prefixes=list(prefixes))
         return [Price(*row) for row in rows]
 
     @listing
@@ -164,12 +166,13 @@ def _spans(digits: str) -> list[Span]:
 
 def _price_spans(query: PriceQuery) -> Steps[list[Span]]:
     plans = [query.plan] if query.plan else [name for (name,) in (yield Q.plans_with_prices())]
-    last, *place = query.after or ("", "", -1)
+    last, *place = query.after or ("", "", "", -1)
     spans = []
     for plan in plans:
-        prefix, since = place if plan == last else ("", -1)
+        prefix, network, since = place if plan == last else ("", "", -1)
         if plan >= last:
-            key = {"plan": plan, "prefix": prefix, "since": since, "past": int(query.past), "now": query.now}
+            key = {"plan": plan, "prefix": prefix, "network": network, "since": since}
+            key |= {"past": int(query.past), "now": query.now}
             spans += [{**key, **span} for span in _spans(query.near)]
     return spans
 

@@ -37,7 +37,10 @@ class ListedTable:
 
 LISTED_TABLES: Final = {
     "price": ListedTable(
-        "price", {"plan": "text", "prefix": "text", "since": "bigint"}, {"prefix": "", "since": -1}, "plan"
+        "price",
+        {"plan": "text", "prefix": "text", "network": "text", "since": "bigint"},
+        {"prefix": "", "network": "", "since": -1},
+        "plan",
     ),
     "cost": ListedTable(
         "cost",

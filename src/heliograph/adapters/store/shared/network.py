@@ -149,11 +149,11 @@ class StoredNetwork(Operations):
         return replace(price, inbound=inbound)
 
     @write
-    def remove_price(self, plan: str, prefix: str, since: int | None = None) -> Steps[None]:
+    def remove_price(self, plan: str, network: str, prefix: str, since: int | None = None) -> Steps[None]:
         yield tables_changed()
-        if not (yield Q.remove_price(plan=plan, prefix=prefix, since=since)):
+        if not (yield Q.remove_price(plan=plan, network=network, prefix=prefix, since=since)):
             raise Missing("no such price")
-        yield from note("price", [(plan, "", prefix)])
+        yield from note("price", [(plan, network, prefix)])
 
     async def set_prices(self, prices: Sequence[Price], replaced: Sequence[str]) -> None:
         if await self._long_list.is_needed(len(prices), replaced):
@@ -318,8 +318,8 @@ class StoredTableChanges(Operations):
             found.routes = [(*target, of) for (*target, _), of in zip(present, ways, strict=True)]
         if "price" not in whole:
             prices = yield Q.changed_prices(since=since, was=was, now=now)
-            found.price_keys = list(dict.fromkeys((plan, prefix) for plan, prefix, *_ in prices))
-            found.prices = [price_row for price_row in prices if price_row[2] is not None]
+            found.price_keys = list(dict.fromkeys((plan, prefix, network) for plan, prefix, network, *_ in prices))
+            found.prices = [price_row for price_row in prices if price_row[3] is not None]
         if "cost" not in whole:
             costs = yield Q.changed_costs(since=since, was=was, now=now)
             found.cost_keys = list(
@@ -347,7 +347,7 @@ class StoredTableChanges(Operations):
 
     @lookup
     def price_page(self, after: Cursor | None, limit: int) -> Steps[Page[PriceColumns]]:
-        return _owned_page(Q.price_page, LISTED_TABLES["price"], after or ("", "", -1), limit)
+        return _owned_page(Q.price_page, LISTED_TABLES["price"], after or ("", "", "", -1), limit)
 
     @lookup
     def cost_page(self, after: Cursor | None, limit: int) -> Steps[Page[CostColumns]]:
@@ -470,12 +470,13 @@ def _network_rows(networks: Iterable[MobileNetwork]) -> list[tuple[str, str, str
 
 def put_price(price: Price) -> Query:
     return Q.put_price(
-        plan=price.plan, prefix=price.prefix, since=price.since, price=price.price, inbound=price.inbound
-    )
+        plan=price.plan, prefix=price.prefix, network=price.network, since=price.since, price=price.price,
+        inbound=price.inbound,
+    )  # fmt: skip
 
 
-def _key(price: Price) -> tuple[str, str, int]:
-    return price.plan, price.prefix, price.since
+def _key(price: Price) -> tuple[str, str, str, int]:
+    return price.plan, price.prefix, price.network, price.since
 
 
 def _parts(prices: Sequence[Price], replaced: Collection[str]) -> list[list[Sequence[Any]]]:
@@ -484,12 +485,12 @@ def _parts(prices: Sequence[Price], replaced: Collection[str]) -> list[list[Sequ
     parts: list[list[Sequence[Any]]] = [[]]
     before, part = None, 0
     for each in in_order(prices, _key):
-        part = part + 1 if each.inbound is None and before == (each.plan, each.prefix) else 0
-        before = each.plan, each.prefix
+        part = part + 1 if each.inbound is None and before == (each.plan, each.prefix, each.network) else 0
+        before = each.plan, each.prefix, each.network
         if part == len(parts):
             parts.append([])
         earliest = 2 if each.plan in replaced else 0
-        parts[part].append((each.plan, each.prefix, each.since, each.price, each.inbound, earliest))
+        parts[part].append((*_key(each), each.price, each.inbound, earliest))
     return parts
 
 
@@ -499,7 +500,7 @@ def note_prices(prices: Sequence[Price]) -> Steps[None]:
 
 
 def _price_keys(prices: Iterable[Price]) -> set[tuple[str, str, str]]:
-    return {(price.plan, "", price.prefix) for price in prices}
+    return {(price.plan, price.network, price.prefix) for price in prices}
 
 
 def _cost_keys(costs: Iterable[Cost]) -> set[tuple[str, str, str]]:

@@ -57,7 +57,7 @@ INBOUND_COLUMNS = (
 INBOUND_WIDTH = 17
 
 ROUTE_COLUMNS = "id, prefix, connector, priority, network, account, plan, sender, share, fallback"
-PRICE_COLUMNS = "plan, prefix, price, inbound, since"
+PRICE_COLUMNS = "plan, prefix, price, inbound, since, network"
 COST_COLUMNS = "connector, prefix, network, submitted, delivered, since, until"
 
 SENDING_LIST_COLUMNS = (

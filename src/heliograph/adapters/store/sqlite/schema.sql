@@ -128,16 +128,17 @@ BEGIN
     SELECT {LOW_BALANCE} - NEW.id, NEW.account, NEW.at, 0, x'', '', NEW.at, NEW.way, 0 WHERE NEW.way <> {Way.NONE};
 END;
 
--- Prices of a segment to a destination with this prefix, and of a message from such a phone. The longest prefix with a
--- price at that time counts, and of its prices the latest.
+-- Prices of a segment to a destination in this network or with this prefix, and of a message from a phone with the
+-- prefix. In a plan the network counts before the longest prefix with a price at that time, and of its prices the latest.
 CREATE TABLE price (
     plan    TEXT NOT NULL,
     prefix  TEXT NOT NULL,
+    network TEXT NOT NULL,                     -- mobile_network.mccmnc; '' if the prefix decides
     since   INTEGER NOT NULL,                  -- start of validity; 0: from the beginning
     side    INTEGER NOT NULL DEFAULT 0,        -- see list_import
     price   INTEGER NOT NULL,
     inbound INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (plan, prefix, since, side)
+    PRIMARY KEY (plan, prefix, network, since, side)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX price_since ON price (since) WHERE since > 0;

@@ -13,7 +13,10 @@ WHERE prefix = '' AND network {among(networks)} AND network <> ''
 
 -- prices_of_number: The prices of a number in some plans; and of each plan some price that holds.
 SELECT {price} FROM price
-WHERE plan {among(plans)} AND prefix {among(prefixes)} AND {present(price)}
+WHERE plan {among(plans)} AND prefix {among(prefixes)} AND network = '' AND {present(price)}
+UNION
+SELECT {price} FROM price
+WHERE plan {among(plans)} AND prefix = '' AND network {among(networks)} AND network <> '' AND {present(price)}
 UNION
 SELECT {price} FROM (
     SELECT {price} FROM price
@@ -76,19 +79,22 @@ SELECT {price}, since <= :now AND NOT is_replaced
 FROM (
     SELECT {price}, EXISTS (
         SELECT 1 FROM price AS later WHERE later.plan = price.plan AND later.prefix = price.prefix
-          AND later.since > price.since AND later.since <= :now AND {present(price)}) AS is_replaced
+          AND later.network = price.network AND later.since > price.since AND later.since <= :now AND {present(price)}) AS is_replaced
     FROM price
-    WHERE plan = :plan AND prefix >= :low AND prefix < :high AND (prefix, since) > (:prefix, :since) AND {present(price)}
+    WHERE plan = :plan AND prefix >= :low AND prefix < :high
+      AND (prefix, network, since) > (:prefix, :network, :since) AND {present(price)}
 ) AS found
-WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix {up}, since {up} LIMIT :limit OFFSET :first;
+WHERE CAST(:past AS bigint) = 1 OR NOT is_replaced ORDER BY prefix {up}, network {up}, since {up} LIMIT :limit OFFSET :first;
 
 -- count_prices_in: How many prices of a plan are in a span of prefixes. Only a price with a date replaces others.
 SELECT count(*) - CASE WHEN CAST(:past AS bigint) = 1 THEN 0 ELSE (
     SELECT count(*) FROM (
-        SELECT prefix, max(since) AS newest FROM price
+        SELECT prefix, network, max(since) AS newest FROM price
         WHERE plan = :plan AND prefix >= :low AND prefix < :high AND since > 0 AND since <= :now AND {present(price)}
-        GROUP BY prefix
-    ) AS held JOIN price AS p ON p.plan = :plan AND p.prefix = held.prefix AND p.since < held.newest AND {present(price)}
+        GROUP BY prefix, network
+    ) AS held
+    JOIN price AS p ON p.plan = :plan AND p.prefix = held.prefix AND p.network = held.network AND p.since < held.newest
+      AND {present(price)}
 ) END
 FROM price WHERE plan = :plan AND prefix >= :low AND prefix < :high AND {present(price)};
 
@@ -113,7 +119,7 @@ SELECT count(*) FROM cost WHERE connector = :connector AND {present(cost)};
 
 -- priced_prefixes: The next prefixes in a span that have a price in a plan.
 SELECT DISTINCT prefix FROM price
-WHERE plan = :plan AND prefix >= :low AND prefix < :high AND since <= :now AND {present(price)}
+WHERE plan = :plan AND prefix >= :low AND prefix < :high AND network = '' AND since <= :now AND {present(price)}
 ORDER BY prefix LIMIT :limit;
 
 -- routed_prefixes: The next prefixes in a span that have a route for all accounts.
@@ -125,5 +131,8 @@ ORDER BY prefix LIMIT :limit;
 SELECT prefix FROM mobile_network WHERE prefix >= :low AND prefix < :high AND {present(network)}
 ORDER BY prefix LIMIT :limit;
 
--- prices_of_prefixes: All prices of some prefixes in a plan.
-SELECT {price} FROM price WHERE plan = :plan AND prefix {among(prefixes)} AND {present(price)};
+-- prices_of_destinations: All prices of some networks and prefixes in a plan.
+SELECT {price} FROM price WHERE plan = :plan AND prefix {among(prefixes)} AND network = '' AND {present(price)}
+UNION ALL
+SELECT {price} FROM price
+WHERE plan = :plan AND prefix = '' AND network {among(networks)} AND network <> '' AND {present(price)};

@@ -43,19 +43,19 @@ DELETE FROM {listed.table} WHERE {listed.is_owned} AND side = :side AND ({listed
 UPDATE {listed.table} SET side = 0 WHERE {listed.is_owned} AND side = :side AND ({listed.row}) IN (
     SELECT {listed.row} FROM {listed.table} WHERE {listed.is_owned} AND side > 0 AND side = :side LIMIT :limit);
 
--- put_listed_price: Adds a part of the list: plan, prefix, date, price, price of a message from there or null, and the
--- lowest side of an earlier price that says what null is.
-INSERT INTO price (plan, prefix, since, price, inbound, side)
+-- put_listed_price: Adds a part of the list: plan, prefix, network, date, price, price of a message from there or null,
+-- and the lowest side of an earlier price that says what null is.
+INSERT INTO price (plan, prefix, network, since, price, inbound, side)
 SELECT
-    j.value ->> 0, j.value ->> 1, CAST(j.value ->> 2 AS bigint), CAST(j.value ->> 3 AS bigint),
-    coalesce(CAST(j.value ->> 4 AS bigint), (
+    j.value ->> 0, j.value ->> 1, j.value ->> 2, CAST(j.value ->> 3 AS bigint), CAST(j.value ->> 4 AS bigint),
+    coalesce(CAST(j.value ->> 5 AS bigint), (
         SELECT p.inbound FROM price AS p
-        WHERE p.plan = j.value ->> 0 AND p.prefix = j.value ->> 1 AND p.since <= CAST(j.value ->> 2 AS bigint)
-          AND p.side >= CAST(j.value ->> 5 AS bigint)
+        WHERE p.plan = j.value ->> 0 AND p.prefix = j.value ->> 1 AND p.network = j.value ->> 2
+          AND p.since <= CAST(j.value ->> 3 AS bigint) AND p.side >= CAST(j.value ->> 6 AS bigint)
         ORDER BY p.since DESC, p.side DESC LIMIT 1), 0),
     2
 FROM {elements(rows)} AS j WHERE {true}
-ON CONFLICT (plan, prefix, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
+ON CONFLICT (plan, prefix, network, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING 1;
 
 -- put_listed_cost: Adds a part of the list: connector, network, prefix, date, both costs, and the end.

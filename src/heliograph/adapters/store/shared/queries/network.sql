@@ -41,12 +41,14 @@ GROUP BY c.prefix, c.network, r.account, r.plan, r.sender;
 
 -- changed_prices: The prices that changed after a revision or came into force; NULL for prices that were removed.
 WITH changed AS (
-    SELECT owner AS plan, prefix FROM changed_row WHERE revision > :since AND kind = 'price'
-    UNION SELECT plan, prefix FROM price WHERE since > 0 AND since > :was AND since <= :now AND {present(price)}
+    SELECT owner AS plan, prefix, network FROM changed_row WHERE revision > :since AND kind = 'price'
+    UNION SELECT plan, prefix, network FROM price
+    WHERE since > 0 AND since > :was AND since <= :now AND {present(price)}
 )
-SELECT c.plan, c.prefix, p.since, p.price, p.inbound
-FROM changed AS c LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix AND {present(price)}
-ORDER BY c.plan, c.prefix, p.since;
+SELECT c.plan, c.prefix, c.network, p.since, p.price, p.inbound
+FROM changed AS c
+LEFT JOIN price AS p ON p.plan = c.plan AND p.prefix = c.prefix AND p.network = c.network AND {present(price)}
+ORDER BY c.plan, c.prefix, c.network, p.since;
 
 -- changed_costs: The costs that changed after a revision, came into force or ended; NULL for costs that were removed.
 WITH changed AS (
@@ -86,11 +88,11 @@ FROM (
 -- price_page: The next prices of a plan, in columns, and the plan behind it.
 SELECT
     (SELECT min(plan) FROM price WHERE plan > :plan),
-    {json_group}(prefix), {json_group}(since), {json_group}(price), {json_group}(inbound)
+    {json_group}(prefix), {json_group}(network), {json_group}(since), {json_group}(price), {json_group}(inbound)
 FROM (
-    SELECT prefix, since, price, inbound FROM price
-    WHERE plan = :plan AND (prefix, since) > (:prefix, :since) AND {present(price)}
-    ORDER BY prefix, since LIMIT :limit
+    SELECT prefix, network, since, price, inbound FROM price
+    WHERE plan = :plan AND (prefix, network, since) > (:prefix, :network, :since) AND {present(price)}
+    ORDER BY prefix, network, since LIMIT :limit
 ) AS page;
 
 -- cost_page: The next costs of a connector, in columns, and the connector behind it.
@@ -239,24 +241,26 @@ SELECT
     a.help_text, a.inbound_way, a.prefixes
 FROM number AS n JOIN account AS a ON a.id = n.account ORDER BY n.number {bytewise}, n.keyword {bytewise}, n.id;
 
--- prices: All prices, by plan, prefix and date.
+-- prices: All prices, by plan, prefix, network and date.
 SELECT {price} FROM price WHERE {present(price)}
-ORDER BY plan {bytewise}, prefix {bytewise}, since;
+ORDER BY plan {bytewise}, prefix {bytewise}, network {bytewise}, since;
 
--- put_price: Sets the prices of a prefix in a plan from a date on, during an import until the import.
-INSERT INTO price (plan, prefix, since, side, price, inbound)
-VALUES (:plan, :prefix, :since, coalesce(
-    (SELECT side FROM price WHERE plan = :plan AND prefix = :prefix AND since = :since AND {present(price)}),
-    (SELECT 1 FROM price WHERE plan = :plan AND prefix = :prefix AND since = :since AND side = 2),
+-- put_price: Sets the prices of a destination in a plan from a date on, during an import until the import.
+INSERT INTO price (plan, prefix, network, since, side, price, inbound)
+VALUES (:plan, :prefix, :network, :since, coalesce(
+    (SELECT side FROM price WHERE plan = :plan AND prefix = :prefix AND network = :network AND since = :since
+        AND {present(price)}),
+    (SELECT 1 FROM price WHERE plan = :plan AND prefix = :prefix AND network = :network AND since = :since
+        AND side = 2),
     0), :price, coalesce(CAST(:inbound AS bigint), (
     SELECT p.inbound FROM price AS p
-    WHERE p.plan = :plan AND p.prefix = :prefix AND p.since <= :since AND {present(price)}
+    WHERE p.plan = :plan AND p.prefix = :prefix AND p.network = :network AND p.since <= :since AND {present(price)}
     ORDER BY p.since DESC LIMIT 1), 0))
-ON CONFLICT (plan, prefix, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
+ON CONFLICT (plan, prefix, network, since, side) DO UPDATE SET price = excluded.price, inbound = excluded.inbound
 RETURNING inbound;
 
--- remove_price: Removes the prices of a prefix in a plan: all, or the price of a date.
-DELETE FROM price WHERE plan = :plan AND prefix = :prefix AND {present(price)}
+-- remove_price: Removes the prices of a destination in a plan: all, or the price of a date.
+DELETE FROM price WHERE plan = :plan AND prefix = :prefix AND network = :network AND {present(price)}
   AND (CAST(:since AS bigint) IS NULL OR since = CAST(:since AS bigint))
 RETURNING 1;
 
