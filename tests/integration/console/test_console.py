@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from heliograph.app.admin.sign_in import IDLE_MS
+from heliograph.app.configuration import Price
 from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
 from heliograph.app.ports.sending_lists import SendingList
@@ -24,6 +25,7 @@ from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, Given
 from tests.support.timeouts import PATIENCE_S
+from tests.support.use_case_fakes import PortedServer
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
 EVIL = "<script>alert(1)</script>"
@@ -435,6 +437,18 @@ async def test_the_texts_of_a_list_fit_the_memory(ada: Browser, monkeypatch: pyt
     monkeypatch.setattr(sending, "MAX_LIST_CHARS", 11)
     form = SEND | {"recipients": TABLE, "content": "Hi {name}"}
     assert "The texts have more than 11 characters" in text_of(await ada.post("/send/start", form))
+
+
+async def test_the_preview_of_a_list_has_the_prices_of_networks(house: AdminHouse, ada: Browser) -> None:
+    directory = house.gateway.directory
+    directory.ported = ported = PortedServer(known=())
+    form = SEND | {"recipients": "447700900123\n447700900124"}
+    assert "Total 2 credits" in text_of(await ada.post("/send/preview", form))
+    assert ported.asked == [], "no price depends on a network"
+    await house.gateway.store.network.set_price(Price("default", "", 3_000_000, network="23433"))
+    await directory.refresh()
+    assert "Total 4 credits" in text_of(await ada.post("/send/preview", form))
+    assert ported.asked == ["447700900123", "447700900124"]
 
 
 async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> None:

@@ -18,7 +18,7 @@ from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.resubmissions import Resubmissions
 from heliograph.adapters.smpp_server.server import SmppServer
 from heliograph.adapters.smpp_server.services import Services
-from heliograph.app.configuration import SmppTerms
+from heliograph.app.configuration import Price, SmppTerms
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
@@ -27,6 +27,7 @@ from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
+from heliograph.domain.money.amounts import MICRO
 from heliograph.net.proxies import Proxies
 from heliograph.net.tls import DONE, FAILED, CertificateFiles, Tls
 from heliograph.smpp import codec, tlv
@@ -908,7 +909,8 @@ async def test_a_bind_is_dropped(rig: Rig) -> None:
 async def test_the_network_of_a_number_is_found_before_a_submission_is_stored(rig: Rig) -> None:
     directory = rig.gateway.directory
     directory.ported = ported = PortedServer(known=())
-    directory._route_anew()
+    await rig.gateway.store.network.set_price(Price("default", "", 3 * MICRO, network="23433"))
+    await directory.refresh()
     client = await rig.bound()
     for number in ("447700900123", "447700900124"):
         assert (await client.ask(submission(destination_addr=number))).status == 0
@@ -917,3 +919,5 @@ async def test_the_network_of_a_number_is_found_before_a_submission_is_stored(ri
     assert ported.asked == ["447700900123", "447700900124", "447700900125"]
     networks = {message.destination: message.network for message in rig.rows.messages.values()}
     assert networks == {"447700900123": "23433", "447700900124": "", "447700900125": ""}
+    prices = {message.destination: message.price for message in rig.rows.messages.values()}
+    assert prices == {"447700900123": 3 * MICRO, "447700900124": MICRO, "447700900125": MICRO}

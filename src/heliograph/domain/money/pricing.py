@@ -31,11 +31,6 @@ class PlanPrices:
     def __len__(self) -> int:
         return len(self.networks) + len(self.table)
 
-    def price(self, destination: str, network: str) -> int | None:
-        """Returns micro-credits for a segment, or None if the plan does not cover the destination."""
-        found = self.networks.get(network) if self.networks else None
-        return self.table.find(destination) if found is None else found
-
 
 class Tariff:
     """The prices of an account: its own plan first, then the plan `default`."""
@@ -58,11 +53,20 @@ class Tariff:
 
         `network`: MCCMNC of the destination, for example `26201`; empty if it is not known.
         """
-        if self.own is None:
-            price = self._default.price(destination, network)
-            return BUILT_IN_PRICE if price is None else price
-        price = self.own.price(destination, network)
-        return self._default.price(destination, network) if price is None else price
+        # each message pays for this: two plans are looked through without a loop or a further call
+        own, default, price = self.own, self._default, None
+        if own is not None:
+            if own.networks:
+                price = own.networks.get(network)
+            if price is None:
+                price = own.table.find(destination)
+            if price is not None:
+                return price
+        if default.networks:
+            price = default.networks.get(network)
+        if price is None:
+            price = default.table.find(destination)
+        return BUILT_IN_PRICE if price is None and own is None else price
 
     def inbound(self, sender: str) -> int:
         """Returns micro-credits for an inbound message: by the account's own plan, otherwise by the plan `default`,
