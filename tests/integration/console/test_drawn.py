@@ -8,7 +8,7 @@ import pytest
 from heliograph.app.resources import costs
 from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import Many, singular
-from heliograph.console.pages import DRAWN
+from heliograph.console.pages import DRAWN, drawn
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
 from tests.support.resources import sample_of, with_operations
@@ -54,6 +54,36 @@ async def test_costs_name_their_connector_and_destination(house: AdminHouse, ada
     assert "Prefix Connector Network Submitted Delivered Since" in shown
     assert "49 operator none 0.03 0 2027-01-15" in shown
     assert "none operator 26201 0.02 0" in shown
+
+
+async def test_a_cost_is_set_and_removed_without_the_others_of_its_destination(house: AdminHouse, ada: Browser) -> None:
+    for given in ({"prefix": "49"}, {"prefix": "49", "since": "2027-03-01"}, {"network": "26201"}, {}):
+        form = {"connector": "operator", "submitted": "0.03"} | given
+        assert "The cost over operator is set." in text_of(await ada.follow(await ada.post("/costs/set", form)))
+    page = await ada.get("/costs")
+    rows = hidden(page.text, "/costs/remove")
+    assert [(each["prefix"], each["network"], each["since"]) for each in rows] == [
+        ("", "", ""), ("49", "", ""), ("49", "", "2027-03-01T00:00:00.000Z"), ("", "26201", ""),
+    ]  # fmt: skip
+    assert 'aria-label="Remove operator 26201"' in page.text
+    await ada.post("/costs/remove", rows[1])
+    assert [(each["prefix"], each["network"]) for each in await costs.find(house.admin.desk)] == [
+        ("", ""), ("49", ""), ("", "26201"),
+    ]  # fmt: skip
+    assert (await costs.find(house.admin.desk))[1]["since"]
+
+
+async def test_a_long_list_of_costs_has_pages(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn, "SHOWN", 2)
+    for prefix in ("43", "44", "49"):
+        await costs.put(house.admin.desk, "operator", 30_000, prefix=prefix)
+    first = await ada.get("/costs", "past=yes")
+    assert re.search(r'<input id="f-past" [^>]* checked>', first.text)
+    assert [each["prefix"] for each in hidden(first.text, "/costs/remove")] == ["43", "44"]
+    (more,) = re.findall(r'href="/console/costs\?([^"]*after=[^"]*)"', first.text)
+    rest = await ada.get("/costs", html.unescape(more))
+    assert [each["prefix"] for each in hidden(rest.text, "/costs/remove")] == ["49"]
+    assert (await ada.get("/costs", "after=x")).status == 200
 
 
 @ADDED

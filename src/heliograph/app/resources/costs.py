@@ -13,7 +13,7 @@ from heliograph.app.records import Scope
 from heliograph.app.resources import coverage
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
-from heliograph.app.resources.fields import Credits, Field, Flag, Reference, Rows, Text, Whole
+from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Reference, Rows, Text, Whole
 from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.resources.prices import DATE_PATTERN, HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
@@ -300,7 +300,7 @@ NETWORK = Field(
 )
 SUBMITTED = Field("submitted", _AMOUNT, "Credits for a segment that the operator takes.", example="0.031")
 DELIVERED = Field("delivered", _AMOUNT, "Credits in addition for a delivered segment.", 0)
-_ONLY_SINCE = replace(SINCE, meaning="Only the cost that holds from then on.", default=None)
+_ONLY_SINCE = replace(SINCE, meaning="Only the cost with this start; empty: the cost without a start.", default=KEEP)
 UNTIL = Field(
     "until", _End(pattern=DATE_PATTERN), "When it ends, written as `since`; empty: it has no end.", 0, "2027-07-01"
 )
@@ -348,6 +348,7 @@ COSTS = Resource(
                 "cost set --connector op1 --prefix 4915 --submitted 0.028 --until 2027-07-01    # an offer with an end",
             ),
             done=lambda _, answer: f"The cost over {answer['connector']} is set.",
+            label="Set",
         ),
         Operation(
             "import",
@@ -406,6 +407,8 @@ COSTS = Resource(
             is_found=True,
             examples=("cost remove --connector op1 --prefix 49",),
             done="The cost over {connector} is removed.",
+            label="Remove",
+            confirm="Remove this cost over {connector}?",
         ),
     ),
 )

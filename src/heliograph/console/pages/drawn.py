@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
-from heliograph.admin_api.request import parse_key
+from heliograph.admin_api.request import parse_key, parse_key_cursor
 from heliograph.app.resources.description import Operation, Resource
 from heliograph.app.resources.fields import (
     KEEP,
@@ -16,6 +16,7 @@ from heliograph.app.resources.fields import (
     REQUIRED,
     Choice,
     Field,
+    Flag,
     Many,
     Moment,
     Reference,
@@ -57,12 +58,17 @@ class DrawnPage:
         resource, listing = self._resource, self._resource.operation("list")
         offers = await _offers(request, resource)
         asked = {each.name: request.query.get(each.name, "") for each in listing.reads}
+        flags = {each.name for each in listing.reads if isinstance(each.type, Flag)}
         wanted: dict[str, Any] = {
-            name: text for name, text in asked.items() if text and text in offers.get(name, (text,))
+            name: True if name in flags else text
+            for name, text in asked.items()
+            if text and text in offers.get(name, (text,))
         }
+        after = request.query.get("after", "")
         if listing.page:
-            after = request.query.get("after", "")
             wanted |= {"cursor": after if parse_key(after) is not None else None, "limit": min(100, listing.page)}
+        elif listing.order:
+            wanted |= {"cursor": after if parse_key_cursor(after, len(listing.order)) else None, "limit": SHOWN}
         answer = await request.ask(resource, listing.name, wanted)
         found = answer[resource.plural]
         return request.page(
@@ -77,6 +83,7 @@ class DrawnPage:
             asked=asked,
             newest_first=listing.newest_first,
             filters=listing.reads,
+            flags=flags,
             columns=columns(resource),
             rows=[each for each in resource.operations if each.confirm],
             forms=[
@@ -110,14 +117,18 @@ class DrawnPage:
         return run
 
     def _given(self, request: PageRequest, operation: Operation) -> dict[str, Any]:
-        """Returns the JSON values of a form without empty fields that are optional. Raises Invalid."""
+        """Returns the JSON values of a form without empty fields that are optional. A button beside a row names the
+        row, so that its empty fields count: the cost of a row without a date is not every cost of its prefix. Raises
+        Invalid.
+        """
         given: dict[str, Any] = {}
         for field in self._resource.fields_of(operation):
             single = singular(field)
             text = request.form.get(single.name, "")
             if not (isinstance(single.type, Text) and single.type.is_long):
                 text = text.strip()
-            if text or field.default is REQUIRED:
+            is_of_row = bool(operation.confirm) and single.name in request.form
+            if text or field.default is REQUIRED or is_of_row:
                 given[field.name] = [single.parse(text)] if isinstance(field.type, Many) else single.parse(text)
         return given
 
