@@ -11,6 +11,7 @@ from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.configuration import Cost
 from heliograph.app.facts import Facts, Submission
 from heliograph.app.ports.series import SeriesCell
+from heliograph.composition.dev import SIMULATOR
 from heliograph.domain.series import Cell, CellKey, Grain
 from tests.support.store import Given
 
@@ -51,13 +52,13 @@ def test_a_report_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_path
     assert row == {"code": "UNDELIV 027", "failed": "500"}
 
 
-async def send(data: Path) -> None:
+async def send(data: Path, connector: int = 1) -> None:
     store = await SqliteStore.open(data / "heliograph.db")
     given = Given(store, time.time_ns() // 1_000_000 - 5_000)
     await store.costs.put([Cost(1, "49", "", 400_000)])
     for number in ("491701234567", "33612345678"):
         message = await given.sent(1, destination=number, price=1_500_000)
-        taken = Submission(1, message.key, 0, 1, number, 0, given.now)
+        taken = Submission(1, message.key, 0, connector, number, 0, given.now)
         await store.commits.record(Facts(submissions=[taken]))
     await store.close()
 
@@ -82,6 +83,15 @@ def test_the_margin_is_told_to_people_programs_and_spreadsheets(run: Any, tmp_pa
     assert (row["connector"], row["plan"], row["margin"]) == ("op1", "default", "2.6")
     assert run("report", "margin", "--by", "colour").exit_code == 1
     assert "cannot be combined" in run("report", "margin", "--csv", "--json").stderr
+
+
+def test_the_margin_of_a_development_run_has_no_costs_of_other_operators(run: Any, tmp_path: Path) -> None:
+    assert run("account", "create", "acme", "--credit", "9").exit_code == 0
+    bind = ("--host", "127.0.0.1", "--port", "2775", "--system-id", "acme", "--password", "secret")
+    assert run("connector", "add", "op1", *bind).exit_code == 0
+    asyncio.run(send(tmp_path / "data", SIMULATOR))
+    told = json.loads(run("report", "margin", "--json").stdout)["total"]
+    assert (told["cost"], told["unknown"]) == ("0", 2)
 
 
 def test_what_cannot_be_reported_is_told(run: Any) -> None:

@@ -143,6 +143,8 @@ def _sums(of: MarginSum) -> dict[str, Any]:
 async def _costs(desk: Desk, connector: int) -> list[Cost]:
     """Returns all costs of a connector, past ones included."""
     costs: list[Cost] = []
+    if not connector:  # the simulated operator has none, and a query with 0 finds the costs of all connectors
+        return costs
     query = CostQuery(desk.now, connector, past=True)
     while found := await desk.store.routing_lists.costs(query):
         costs += found
