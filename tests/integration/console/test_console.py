@@ -856,6 +856,10 @@ async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Brows
     assert "491701234567 → operator for 0.07 credits a segment" in tried
     assert "The route for the prefix 4917 with priority 5 leads to operator." in tried
     assert "operator takes it not known not known not measured" in tried
+    state = ConnectorState(connector="operator", bound=1, obstacle="failing most messages")
+    await house.gateway.store.network.save_link_states([ConnectorReport(1, 1, state, house.gateway.clock.now())])
+    tried = text_of(await ada.get("/routing", "number=491701234567&account=acme"))
+    assert "operator messages wait not known not known not measured" in tried
     covered = text_of(await ada.get("/coverage"))
     assert "44 not known operator none 0.08 credits not known not known not known" in covered
     await ada.post("/prices", {"price_prefix": "44", "price": "0.08", "plan": "gold"})
