@@ -169,5 +169,6 @@ async def test_the_page_shows_counts_and_acts_on_a_filter(house: AdminHouse) -> 
     assert "Moved: 2 messages to backup." in moved
     wrong = await ada.post("/queue/cancel", {"country": "Germany"})
     assert (wrong.status, "country: 'Germany' is not a country" in text_of(wrong)) == (400, True)
+    assert "/queue/hold" not in wrong.text
     viewer = await house.visitor("viewer", "vera")
     assert "/queue/hold" not in (await viewer.get("/queue", "connector=backup")).text

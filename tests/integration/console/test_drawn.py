@@ -53,7 +53,8 @@ async def test_costs_name_their_connector_and_destination(house: AdminHouse, ada
     shown = text_of(await ada.get("/costs"))
     assert "Prefix Connector Network Submitted Delivered Since" in shown
     assert "49 operator none 0.03 0 2027-01-15" in shown
-    assert "none operator 26201 0.02 0" in shown
+    assert "First digits of the numbers; empty: all numbers" in shown
+    assert "– operator 26201 0.02 0" in shown
 
 
 async def test_a_cost_is_set_and_removed_without_the_others_of_its_destination(house: AdminHouse, ada: Browser) -> None:

@@ -128,6 +128,7 @@ async def test_the_margin_has_a_chart_a_table_and_a_file(house: AdminHouse, ada:
     assert "-0.01" in page.text
     (row,) = csv.DictReader((await ada.get("/margin.csv", f"from={day}&to={next_day}&by=plan")).text.splitlines())
     assert (row["plan"], row["revenue"], row["cost"], row["margin"]) == ("default", "0.05", "0.06", "-0.01")
+    assert ">1 message<" in page.text
     wrong = await ada.get("/margin", "from=yesterday")
     assert wrong.status == 400
     assert "is not a date" in wrong.text

@@ -329,7 +329,13 @@ COSTS = Resource(
             "Costs that hold now or will hold",
             reads=(
                 Field("connector", Reference("connector"), "Only this connector's.", None),
-                Field("past", Flag(), "Also costs that have ended, or that later ones have replaced.", False),
+                Field(
+                    "past",
+                    Flag(),
+                    "Also costs that have ended, or that later ones have replaced.",
+                    False,
+                    title="Include past costs",
+                ),
             ),
             answers=Answer.EACH,
             order=ORDER,

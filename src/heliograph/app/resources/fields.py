@@ -115,8 +115,8 @@ class Field:
 
     @property
     def hint(self) -> str:
-        """The meaning as forms show it, without a full stop and backticks."""
-        return self.meaning.rstrip(".").replace("`", "")
+        """The meaning as forms show it: without a full stop and backticks, and with a word for an empty text."""
+        return self.meaning.rstrip(".").replace("`", "").replace('"":', "empty:")
 
     def show(self, value: Any) -> Any:
         """Returns the JSON value of a Python value."""

@@ -26,7 +26,7 @@
     count: [whole.format, short.format],
     share: [percent, (share) => `${Math.round(share * 100)}%`],
     ms: [span, span],
-    credits: [exact.format, short.format],
+    credits: [exact.format, (amount) => (Math.abs(amount) < 10 ? exact : short).format(amount)],
   };
 
   // YYYY-MM-DD, and HH:MM where steps are shorter than days, in the zone of the chart

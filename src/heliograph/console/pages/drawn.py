@@ -15,6 +15,7 @@ from heliograph.app.resources.fields import (
     OPEN,
     REQUIRED,
     Choice,
+    Credits,
     Field,
     Flag,
     Many,
@@ -162,11 +163,11 @@ def _kind(field: Field) -> str:
     match field.type:
         case Choice():
             return "badge"
-        case Moment():
+        case Moment() if type(field.type) is Moment:  # other moments have a text of their own, such as a day
             return "moment"
         case Reference():
             return f"{field.type.to}s"
-        case Whole():
+        case Whole() | Credits():
             return "number"
     return "text"
 

@@ -18,14 +18,16 @@ SHOWN = 500
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
     given = _filters(request.query if problem is None else request.form)
     found: list[dict[str, Any]] = []
+    is_filter = True
     try:
         found = (await request.ask(QUEUE, "list", given))["queue"]
     except Mistake as mistake:
-        problem = problem_of(mistake)
+        problem, is_filter = problem_of(mistake), False
     return request.page(
         "queue.html",
         status=200 if problem is None else 400,
         problem=problem,
+        is_filter=is_filter,
         given={name: given.get(name, "") for name in FILTERS},
         found=found[:SHOWN],
         more=max(0, len(found) - SHOWN),
