@@ -117,10 +117,8 @@ def explain(
     names = {**fallbacks, **tables.connector_names()}
     tariff = price_table(tables.prices, now).tariff(account.plan)
     network = state.network(number)
-    price, (named_by, price_network, prefix) = (
-        tariff.price(number, network),
-        tariff.named_by(number, network) or NO_PLAN,
-    )
+    price = tariff.price(number, network)
+    named_by, price_network, prefix = tariff.named_by(number, network) or NO_PLAN
     sender_rules = SenderRules(tables.sender_rules)
     request = RouteRequest(account.id, number, sender_rules.sent_as(number, sender), price or 0, network=network)
     found = candidates(request, state)
