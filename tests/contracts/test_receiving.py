@@ -139,7 +139,22 @@ async def test_what_has_its_final_state_awaits_nothing(store: Store, given: Give
     )
     assert await store.receipts.find(1, ["a"]) == []
     assert await store.receipts.outstanding(message.key) is None
-    assert await store.receipts.overdue(START + 33 * HOUR, 0, 10) == ([], None)
+
+
+async def test_a_wait_that_is_left_behind_a_final_state_is_forgotten(
+    store: Store, given: Given, account: Account
+) -> None:
+    """Another node ended the message before the late answer to a copy of a part was durable."""
+    message, other = await awaited(given, account, "a"), await awaited(given, account, "b")
+    await store.commits.record(
+        Facts(finals=[MessageEnd(message.account, message.key, Delivery.DELIVRD, "000", START, owed=False)])
+    )
+    assert await store.receipts.overdue(START, 0, 10) == ([], [], None), "its validity has not ended"
+    found, ended, _ = await store.receipts.overdue(START + 33 * HOUR, 0, 10)
+    assert ([each.message.key for each in found], ended) == ([other.key], [message.key])
+    await store.receipts.forget_awaited(ended)
+    found, ended, _ = await store.receipts.overdue(START + 33 * HOUR, 0, 10)
+    assert ([each.message.key for each in found], ended) == ([other.key], [])
 
 
 async def test_a_message_that_does_not_exist_awaits_nothing(store: Store) -> None:
@@ -158,32 +173,32 @@ async def test_receipts_that_never_came(store: Store, given: Given, account: Acc
     second = await awaited(given, account, "b", "c")
     given.now += HOUR
     await awaited(given, account, "d")
-    assert await store.receipts.overdue(START, 0, 10) == ([], None)
+    assert await store.receipts.overdue(START, 0, 10) == ([], [], None)
     expired = START + 26 * HOUR
-    found, beyond = await store.receipts.overdue(expired, 0, 10)
+    found, _, beyond = await store.receipts.overdue(expired, 0, 10)
     assert [each.message.key for each in found] == [first.key, second.key]
     assert beyond is None
-    found, beyond = await store.receipts.overdue(expired, 0, 1)
+    found, _, beyond = await store.receipts.overdue(expired, 0, 1)
     assert [each.message.key for each in found] == [first.key]
     assert beyond == first.key
-    found, _ = await store.receipts.overdue(expired, first.key, 10)
+    found, *_ = await store.receipts.overdue(expired, first.key, 10)
     assert [each.message.key for each in found] == [second.key]
 
 
 async def test_a_message_is_overdue_by_its_own_validity(store: Store, given: Given, account: Account) -> None:
     long = await awaited(given, account, "a", expires=START + 72 * HOUR)
     short = await awaited(given, account, "b", expires=START + HOUR)
-    found, beyond = await store.receipts.overdue(START + 26 * HOUR, 0, 2)
+    found, _, beyond = await store.receipts.overdue(START + 26 * HOUR, 0, 2)
     assert [each.message.key for each in found] == [short.key]
     assert beyond == short.key, "both were looked at"
-    found, _ = await store.receipts.overdue(START + 73 * HOUR, 0, 10)
+    found, *_ = await store.receipts.overdue(START + 73 * HOUR, 0, 10)
     assert [each.message.key for each in found] == [long.key, short.key]
 
 
 async def test_a_scheduled_message_is_not_overdue_before_its_time(store: Store, given: Given, account: Account) -> None:
     await awaited(given, account, "a", time=START + 30 * HOUR, expires=START + 31 * HOUR)
-    assert await store.receipts.overdue(START + 26 * HOUR, 0, 10) == ([], None)
-    found, _ = await store.receipts.overdue(START + 32 * HOUR, 0, 10)
+    assert await store.receipts.overdue(START + 26 * HOUR, 0, 10) == ([], [], None)
+    found, *_ = await store.receipts.overdue(START + 32 * HOUR, 0, 10)
     assert len(found) == 1
 
 

@@ -216,14 +216,14 @@ async def test_an_answer_without_its_id_still_counts_as_sent_and_ends(
     await Bisection(store.commits, answer, lambda _: None).record()
     recovery = await store.commits.recover(0, NODE)
     assert recovery.unsent == []
-    (overdue,), _ = await store.receipts.overdue(START + 25 * HOUR, 0, 10)
+    (overdue,), *_ = await store.receipts.overdue(START + 25 * HOUR, 0, 10)
     assert overdue.operator_ids == {(1, ""): (0,)}
     end = Facts(
         finals=[MessageEnd(account.id, key, Delivery.UNKNOWN, NO_CODE, START, owed=False)],
         awaiting_matched=[Awaiting(1, NO_TEXT, account.id, key, 0)],
     )
     await Bisection(store.commits, end, lambda _: None).record()
-    assert await store.receipts.overdue(START + 25 * HOUR, 0, 10) == ([], None)
+    assert await store.receipts.overdue(START + 25 * HOUR, 0, 10) == ([], [], None)
     assert (await store.upkeep.backlog())["awaiting"] == 0
     assert await store.upkeep.audit() == []
 

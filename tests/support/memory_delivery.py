@@ -475,12 +475,18 @@ class MemoryReceipts(MemoryReading):
         rows = self._open()
         return None if key in rows.finals or key not in rows.messages else self._outstanding(rows, key)
 
-    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], list[int], int | None]:
         rows = self._open()
         bound = first_key_at(expired)
         keys = sorted({key for *_, key, _ in rows.awaiting if beyond < key < bound})[:limit]
-        ended = [key for key in keys if key not in rows.finals and rows.messages[key].expires < expired]
-        return [self._outstanding(rows, key) for key in ended], keys[-1] if len(keys) == limit else None
+        over = [key for key in keys if rows.messages[key].expires < expired]
+        found = [self._outstanding(rows, key) for key in over if key not in rows.finals]
+        ended = [key for key in over if key in rows.finals]
+        return found, ended, keys[-1] if len(keys) == limit else None
+
+    async def forget_awaited(self, keys: Sequence[int]) -> None:
+        rows = self._open()
+        rows.awaiting -= {row for row in rows.awaiting if row[2] in keys}
 
     async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
         rows = self._open()

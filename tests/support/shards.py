@@ -192,15 +192,22 @@ class Shards:
         found = await self._each(lambda store: store.receipts.outstanding(key))
         return next((each for each in found if each is not None), None)
 
-    async def receipts_overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def receipts_overdue(
+        self, expired: int, beyond: int, limit: int
+    ) -> tuple[list[Outstanding], list[int], int | None]:
         """Each shard is looked through at once: as many as there are of them times `limit`."""
         found: list[Outstanding] = []
+        ended: list[int] = []
         goes_on = None
         for store in self._stores:
-            of_one, last = await store.receipts.overdue(expired, beyond, limit)
+            of_one, ended_of_one, last = await store.receipts.overdue(expired, beyond, limit)
             found += of_one
+            ended += ended_of_one
             goes_on = last if goes_on is None else min(goes_on, last or goes_on)
-        return found, goes_on
+        return found, ended, goes_on
+
+    async def receipts_forget_awaited(self, keys: Sequence[int]) -> None:
+        await self._each(lambda store: store.receipts.forget_awaited(keys))
 
     async def receipts_unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
         """Each shard is looked through at once: as many as there are of them times `limit`."""

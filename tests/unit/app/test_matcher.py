@@ -34,6 +34,8 @@ class ScriptedStore(MemoryStore):
         self.beyond: list[int] = []
         self.meanwhile: Callable[[], object] = lambda: None
         self.ended_parts: list[EndedPart] = []
+        self.left_waits: list[int] = []
+        """Keys of messages that have an end, and still await a receipt."""
         self.searches: list[tuple[int, int, int]] = []
         """Searches for ended parts: the connector, and the times."""
 
@@ -51,10 +53,15 @@ class ScriptedStore(MemoryStore):
         self.searches.append((connector, since, before))
         return self.ended_parts
 
-    async def receipts_overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def receipts_overdue(
+        self, expired: int, beyond: int, limit: int
+    ) -> tuple[list[Outstanding], list[int], int | None]:
         self.beyond.append(beyond)
         rest = [each for each in self.found if each.message.key > beyond]
-        return rest[:limit], rest[limit - 1].message.key if len(rest) >= limit else None
+        return rest[:limit], list(self.left_waits), rest[limit - 1].message.key if len(rest) >= limit else None
+
+    async def receipts_forget_awaited(self, keys: Sequence[int]) -> None:
+        self.left_waits = [key for key in self.left_waits if key not in keys]
 
     async def receipts_outstanding(self, key: int) -> Outstanding | None:
         return next((each for each in self.found if each.message.key == key), None)
@@ -854,6 +861,12 @@ async def test_the_search_for_receipts_that_never_came_goes_on_where_it_ended(de
     assert [key for key, _ in desk.finished] == [each.key for each in messages]
     await desk.lookup.give_up(START, 2)
     assert desk.store.beyond == [0, messages[1].key, 0]
+
+
+async def test_waits_that_are_left_behind_an_end_are_forgotten(desk: Desk) -> None:
+    desk.store.left_waits = [desk.message().key]
+    await desk.lookup.give_up(START, 10)
+    assert (desk.store.left_waits, desk.finished) == ([], [])
 
 
 async def test_nothing_is_given_up_while_a_lane_holds_parts_of_it(desk: Desk) -> None:

@@ -115,12 +115,16 @@ class Receipts(Protocol):
     async def outstanding(self, key: int) -> Outstanding | None:
         """Returns all rows of a message without a final state; None if it has a final state, or does not exist."""
 
-    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], int | None]:
+    async def overdue(self, expired: int, beyond: int, limit: int) -> tuple[list[Outstanding], list[int], int | None]:
         """Reads up to `limit` messages that wait for a receipt, by ascending key after `beyond`, up to the mark.
 
-        Returns the messages with a validity that ended before `expired`, and the key to continue from: None after the
-        last message.
+        Returns the messages with a validity that ended before `expired`, the keys of such messages that have a final
+        state, and the key to continue from: None after the last message.
         """
+
+    async def forget_awaited(self, keys: Sequence[int]) -> None:
+        """Stops waiting for receipts of messages that have a final state. Such a wait is left where the late answer to
+        a copy of a part became durable after the end that another node gave the message."""
 
     async def unreported(self, before: int, beyond: int, limit: int) -> tuple[list[Unreported], int | None]:
         """Reads up to `limit` messages that wait for a receipt and were accepted before `before` (ms), by ascending key

@@ -306,7 +306,7 @@ class ReceiptLookup:
         """
         matcher, awaited = self._matcher, self._awaited
         with awaited.reading() as shown:
-            overdue, beyond = await self._receipts.overdue(expired, self._overdue_beyond, limit)
+            overdue, ended, beyond = await self._receipts.overdue(expired, self._overdue_beyond, limit)
             for outstanding in overdue:
                 if awaited.is_over(outstanding.message.key, shown):
                     continue
@@ -322,6 +322,8 @@ class ReceiptLookup:
                         matcher.end_part(track, segment, Delivery.UNKNOWN, NO_CODE)
         if overdue:
             self._gathering.wake()
+        if ended:
+            await self._receipts.forget_awaited(ended)
         self._overdue_beyond = beyond or 0
         return beyond is not None
 

@@ -25,11 +25,16 @@ class StoredReceipts(Operations):
         return found[0] if found else None
 
     @read
-    def overdue(self, expired: int, beyond: int, limit: int) -> Steps[tuple[list[Outstanding], int | None]]:
+    def overdue(self, expired: int, beyond: int, limit: int) -> Steps[tuple[list[Outstanding], list[int], int | None]]:
         rows = yield Q.overdue(before=first_key_at(expired), expired=expired, beyond=beyond, limit=limit)
         rows = sorted(rows)
-        found = yield from outstanding_of([key for key, is_overdue in rows if is_overdue])
-        return found, rows[-1][0] if len(rows) == limit else None
+        found = yield from outstanding_of([key for key, is_over, has_end in rows if is_over and not has_end])
+        ended = [key for key, is_over, has_end in rows if is_over and has_end]
+        return found, ended, rows[-1][0] if len(rows) == limit else None
+
+    @write
+    def forget_awaited(self, keys: Sequence[int]) -> Steps[None]:
+        yield Q.drop_awaiting(keys=list(keys))
 
     @read
     def unreported(self, before: int, beyond: int, limit: int) -> Steps[tuple[list[Unreported], int | None]]:

@@ -1,8 +1,8 @@
 -- open_message: The key of a message without a final.
 SELECT key FROM message WHERE key = :key AND NOT EXISTS (SELECT 1 FROM final WHERE final.key = message.key);
 
--- overdue: Messages that await a receipt, by key, each with whether it is overdue.
-SELECT a.key, m.expires < :expired AND NOT EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
+-- overdue: Messages that await a receipt, by key, each with whether it is overdue, and whether it has an end.
+SELECT a.key, m.expires < :expired, EXISTS (SELECT 1 FROM final AS f WHERE f.key = a.key)
 FROM (SELECT DISTINCT key FROM awaiting WHERE key > :beyond AND key < :before ORDER BY key LIMIT :limit) AS a
 JOIN message AS m ON m.key = a.key;
 
