@@ -418,6 +418,19 @@ async def test_a_copy_whose_link_ends_while_it_is_looked_up_is_not_taken(desk: D
     assert (link.answers, await other.kept(), other.reception.repeats.in_doubt) == ([], [], 0)
 
 
+async def test_a_copy_without_its_link_uses_up_no_lost_answer(desk: Desk) -> None:
+    """The operator sent it again before the loss of the first link showed."""
+    other, first, second = await beside(desk), Link(), Link()
+    desk.reception.receive(1, Link().sends("Hello"))
+    await desk.store.commits.record(desk.begin())  # and then it is killed
+    other.clock.pass_ms(SLOW_ANSWER_MS + 1)
+    for link in (first, second):
+        other.reception.receive(1, link.sends("Hello"))
+    first.up = False
+    await other.settle()
+    assert (second.answers, len(await other.kept())) == ([("Hello", True)], 1)
+
+
 async def test_a_held_copy_whose_link_is_unbound_is_not_taken(desk: Desk) -> None:
     other = await beside(desk)
     desk.reception.receive(1, Link().sends("Hello"))

@@ -14,8 +14,8 @@ stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`)
     came to another node, or an earlier run    (the store)     looked up: `_unsure`, `_looked_up`, `_held`
     is written by another node after that      (the store)     contested: not written, looked up again
 
-A copy whose link is gone at the look-up is dropped, unless the message has certainly lost its answer: the operator
-sends it again.
+An arrival whose link is gone at the look-up is dropped, since the operator sends it again. Otherwise it could be taken
+after another node has settled its answer, or use up the lost answer that the next copy is to get.
 
 The store is asked only if the link may have been another process's: an earlier run's for a while after the start, and
 other nodes' always. A copy of a message that another node may still answer is held (`_held`). It is looked up once a
@@ -262,11 +262,12 @@ class Repeats:
                 assert incoming is not None
                 digest = arrival.connector, incoming.digest
                 keys = lost.get(digest)
-                if keys:
+                if not incoming.waits():
+                    self._refuse(arrival)
+                elif keys:
                     self._end_wait(arrival, digest)
                     self._answer_again(keys.pop(0), digest, incoming)
-                elif not may_take() or not incoming.waits():
-                    # Without its link the operator sends it again, perhaps to a node that has settled its answer since.
+                elif not may_take():
                     self._refuse(arrival)
                 elif digest in open_elsewhere:
                     self._held.append(arrival)
