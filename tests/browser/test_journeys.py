@@ -213,7 +213,8 @@ def test_a_list_out_of_a_file_is_sent_and_its_result_is_kept(opened: Opener, tmp
     operator.follow(page.get_by_role("button", name="Use this column"))
     operator.follow(page.get_by_role("button", name="Send 2 messages"))
     expect(page.get_by_text("3 of 3 rows handed in")).to_be_visible()
-    expect(page.get_by_role("region", name="Messages by status").get_by_text("2")).to_be_visible()
+    statuses = page.get_by_role("region", name="Messages by status")
+    expect(statuses.locator(".figure", has_text="Delivered").get_by_text("2")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("link", name="Result file").click()
     lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
