@@ -178,6 +178,21 @@ class Rig:
     def sent_at(self, message: Message, connector: int = 1) -> int:
         return self.operators[connector].first_submit[message.key, 0]
 
+    async def share_the_store(self) -> None:
+        """Starts again as a node that shares the store, behind an operator that loses all receipts."""
+        await self.kill()
+        self.leases = MemoryLeases(self.store._place, self.clock.now)
+        await self.start()
+        self.operators[1].odds.receipt_lost = 1.0
+
+    async def send_in_two_parts(self) -> int:
+        """Sends a message of two parts on a shared store, and returns its key."""
+        await self.share_the_store()
+        await asyncio.sleep(2.0)
+        accept = await self.send(self.fresh(content="x" * 200, segments=2))
+        await asyncio.sleep(1.0)
+        return accept.key
+
     async def fail_a_chore(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Has a chore of housekeeping fail in each round from now on, and waits until some have been."""
 
@@ -336,10 +351,7 @@ def test_the_last_receipt_of_another_node_finds_its_message(
     monkeypatch.setattr(upkeep, "BATCH", 2)
 
     async def story(rig: Rig) -> None:
-        await rig.kill()
-        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
-        await rig.start()
-        rig.operators[1].odds.receipt_lost = 1.0
+        await rig.share_the_store()
         await asyncio.sleep(20.0)  # by then all receipts were searched for once after the start
         accept = await rig.send(rig.fresh())
         await asyncio.sleep(1.0)
@@ -534,14 +546,7 @@ def test_a_stop_ends_a_message_whose_other_parts_ended_at_another_node() -> None
     """The last receipt comes during the stop. No other node looks for the message, since no node has died."""
 
     async def story(rig: Rig) -> None:
-        await rig.kill()
-        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
-        await rig.start()
-        rig.operators[1].odds.receipt_lost = 1.0
-        await asyncio.sleep(2.0)
-        accept = await rig.send(rig.fresh(content="x" * 200, segments=2))
-        await asyncio.sleep(1.0)
-        key, now = accept.key, rig.clock.now()
+        key, now = await rig.send_in_two_parts(), rig.clock.now()
         rig.rows.parts[key, 0] = PartReceipt(1, key, 0, Delivery.UNDELIV, "011", now)  # by another node
         report = Report(rig.rows.sent[key, 1].operator_id, "", Delivery.DELIVRD, True, "000")
         rig.engine.matcher.on_report(1, report, lambda _: None)
@@ -557,14 +562,7 @@ def test_a_message_whose_last_part_ended_right_before_its_node_died_is_ended(ahe
     """`ahead_ms`: by so much the clock of the dead node was ahead."""
 
     async def story(rig: Rig) -> None:
-        await rig.kill()
-        rig.leases = MemoryLeases(rig.store._place, rig.clock.now)
-        await rig.start()
-        rig.operators[1].odds.receipt_lost = 1.0
-        await asyncio.sleep(2.0)
-        accept = await rig.send(rig.fresh(content="x" * 200, segments=2))
-        await asyncio.sleep(1.0)
-        key, now = accept.key, rig.clock.now()
+        key, now = await rig.send_in_two_parts(), rig.clock.now()
         for part in (0, 1):
             rig.rows.parts[key, part] = PartReceipt(1, key, part, Delivery.DELIVRD, "000", now + ahead_ms)
         rig.rows.nodes[9] = NodeRow(until=now)
