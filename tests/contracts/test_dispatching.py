@@ -194,7 +194,7 @@ async def test_a_message_that_was_not_delivered_waits_for_another_connector(
 async def test_an_operator_without_an_answer_counts_as_one_that_may_still_take_the_message(
     store: Store, given: Given, account: Account
 ) -> None:
-    """It refused one part, and the others are sent to it again."""
+    """The connector refused one part, and the others are sent to it again."""
     message = await given.sent(account.id, segments=2, wants_receipt=True)
     lost = Attempt(account.id, message.key, 0, 1, NO_ANSWER, START + 1)
     refused = Submission(account.id, message.key, 1, 1, "", 11, START)

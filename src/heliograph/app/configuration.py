@@ -481,7 +481,7 @@ class Changes:
     next_price: int | None = None
     """Start of the next future price, in ms; None if there is none."""
     next_cost: int | None = None
-    """When the next cost begins or ends, in ms; None if none does."""
+    """The time (ms) at which the next cost begins or ends; None without such a date."""
 
 
 class Exists(Exception):

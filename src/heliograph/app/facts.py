@@ -615,10 +615,10 @@ class Outstanding:
 
     `taken`: the number of parts that the operator took; 0 if an earlier copy of a part has no answer.
 
-    `tried`: connectors that tried the message, and whose operators have no part of it. The connector that sends the
+    `tried`: connectors that tried the message without any part at their operators now. The connector that sends the
     message now is among them while an answer is missing.
 
-    `undelivered_by`: the connectors of `tried` whose operators took the message and did not deliver it (`Resend`).
+    `undelivered_by`: connectors of `tried` with an operator that took the message and did not deliver it (`Resend`).
     """
 
     message: Message

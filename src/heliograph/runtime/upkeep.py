@@ -34,7 +34,7 @@ searches too.
 
 DEATH_SEARCH_ROUNDS = (6, 60)
 """Rounds from the death of a node to such searches. A search leaves out the last five seconds (`ENDS_AFTER_MS`), and a
-dead node is found after less. The later search finds ends of a node whose clock was up to 50 s ahead.
+dead node is found after less. The later search finds ends of a node with a clock up to 50 s ahead.
 """
 
 GATHERED_SPANS = 8

@@ -14,7 +14,7 @@ stood for `SETTLED_MS`. Until then the message has a note (`inbound_unanswered`)
     came to another node, or an earlier run    (the store)     looked up: `_unsure`, `_looked_up`, `_held`
     is written by another node after that      (the store)     contested: not written, looked up again
 
-An arrival whose link is gone at the look-up is dropped, since the operator sends it again. Otherwise it could be taken
+An arrival without its link at the look-up is dropped, since the operator sends it again. Otherwise it could be taken
 after another node has settled its answer, or use up the lost answer that the next copy is to get.
 
 The store is asked only if the link may have been another process's: an earlier run's for a while after the start, and

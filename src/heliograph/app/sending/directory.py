@@ -107,7 +107,7 @@ class Directory:
         self._plan_of: dict[int, str] = {}
         self._quality = Quality()
         self._next_date: int | None = None
-        """When the next price or cost begins, or a cost ends; None if none does."""
+        """The time at which the next price or cost begins, or a cost ends; None without such a date."""
         self._is_complete = False
         """Whether all tables were read once."""
         self._heeded = 0
