@@ -20,6 +20,7 @@ from heliograph.app.configuration import (
     MessageTemplate,
     Missing,
     MobileNetwork,
+    NameTaken,
     Plan,
     Price,
     Route,
@@ -125,6 +126,19 @@ async def test_clients_bind_by_the_name_of_the_account_or_one_that_it_chose(stor
         with pytest.raises(SystemIdTaken):
             await store.accounts.create(wanted, ApiKey("k1", 0, b"\x01" * 32, START), 0, [])
     assert [account.name for account, _ in await store.accounts.all()] == ["a-rather-long-name", "acme"]
+
+
+async def test_names_of_accounts_differ_in_more_than_case(store: Store, given: Given) -> None:
+    there = await given.account("Acme.Co")
+    key = ApiKey("k1", 0, b"\x01" * 32, START)
+    with pytest.raises(NameTaken) as taken:
+        await store.accounts.create(replace(FULL, name="acme.co"), key, 0, [Price("gold", "", 5)])
+    assert taken.value.name == "Acme.Co"
+    with pytest.raises(Exists) as exists:
+        await store.accounts.create(replace(FULL, name="Acme.Co"), key, 0, [])
+    assert not isinstance(exists.value, NameTaken)
+    assert [account.id for account, _ in await store.accounts.all()] == [there.id]
+    await given.account("acme-co")
 
 
 async def test_an_account_is_created_with_key_credit_and_prices(store: Store) -> None:

@@ -22,6 +22,7 @@ from heliograph.app.configuration import (
     MessageTemplate,
     Missing,
     MobileNetwork,
+    NameTaken,
     NumberOwner,
     Plan,
     Price,
@@ -63,6 +64,9 @@ class MemoryAccounts(MemoryPart):
         rows = self._open()
         if any(each.name == account.name for each in rows.accounts.values()):
             raise Exists(account.name)
+        for each in rows.accounts.values():
+            if each.name.lower() == account.name.lower():
+                raise NameTaken(each.name)
         for name in filter(None, (account.name, account.smpp_system_id)):
             if await self.find(name, to_bind=True) is not None:
                 raise SystemIdTaken(name)

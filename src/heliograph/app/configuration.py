@@ -488,6 +488,15 @@ class Exists(Exception):
     """Raised where something to be created is there already; nothing was changed."""
 
 
+class NameTaken(Exists):
+    """Raised where an account has the name of a new account, but for upper and lower case; nothing was changed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is an account {name} already")
+        self.name = name
+        """The name of the account that is there, for example `Acme`."""
+
+
 class BalanceOutOfBounds(Exception):
     """Raised where a top-up would leave the balance out of its bounds; nothing was changed."""
 

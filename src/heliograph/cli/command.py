@@ -232,7 +232,7 @@ async def ask_at_desk(desk: "Desk", resource: "Resource", asked: "Asked") -> Any
 _FIRST: Final = frozenset({"create", "add", "set", "put", "import"})
 """Operations that may make a new store. All others read, change or remove things, which a new store lacks."""
 
-_KIND = re.compile(r"there is no (.+)|the (.+) exists already\.?", re.IGNORECASE).fullmatch
+_KIND = re.compile(r"there is no (.+)|the (.+) exists already(?:\.|;.+)?", re.IGNORECASE).fullmatch
 _LISTS = {
     "admin user": "admin list",
     "second factor": "admin list",

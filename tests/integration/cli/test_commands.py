@@ -391,6 +391,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
     [
         (["account", "show", "x"], "There is no account x", "heliograph account list"),
         (["account", "create", "acme", "--credit", "1"], "The account acme exists already", "heliograph account list"),
+        (["account", "create", "Acme"], "The account acme exists already; Acme differs", "heliograph account list"),
         (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
         (["account", "create", "b c", "--credit", "1"], "name: 'b c' is not a name", "Nothing was changed."),
         (["account", "set", "acme", "contry=DE"], "contry: there is no such field; did you mean country?", "--help"),

@@ -653,6 +653,7 @@ async def test_going_back_from_the_preview_keeps_everything(house: AdminHouse, a
 async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: AdminHouse, ada: Browser) -> None:
     assert "is not a name" in (await ada.post("/accounts-new", {"name": "no name", "credit": "1"})).text
     assert "exists already" in (await ada.post("/accounts-new", {"name": "acme", "credit": "1"})).text
+    assert "The account acme exists already; ACME" in (await ada.post("/accounts-new", {"name": "ACME"})).text
     page = await ada.post(
         "/accounts-new", {"name": "new", "credit": "25.5", "price": "0.035", "timezone": "Europe/Berlin"}
     )

@@ -84,6 +84,12 @@ def test_names_that_are_none(name: str) -> None:
     assert caught.value.field == "name"
 
 
+async def test_a_name_that_differs_in_case_only_is_refused_with_the_name_that_is_there(desk: Desk) -> None:
+    await accounts.create(desk, "Zenith")
+    with pytest.raises(AlreadyThere, match="The account Zenith exists already; ZENITH differs from it in case only"):
+        await accounts.create(desk, "ZENITH")
+
+
 async def test_what_exists_is_not_created_again(desk: Desk) -> None:
     await accounts.create(desk, "acme", 5)
     with pytest.raises(AlreadyThere, match="The account acme exists already"):

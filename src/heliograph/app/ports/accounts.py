@@ -23,8 +23,8 @@ class Accounts(Protocol):
 
     async def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Account:
         """Creates the account with its first key, its opening credit (a ledger entry unless 0) and its own prices, if
-        any. Returns the account with its new id. Raises Exists, and SystemIdTaken if SMPP clients of another account
-        bind with its name or its `smpp_system_id`.
+        any. Returns the account with its new id. Raises Exists, NameTaken if the name of another account differs in
+        case only, and SystemIdTaken if SMPP clients of another account bind with its name or its `smpp_system_id`.
         """
 
     async def update(self, account: int, changes: dict[str, Any]) -> Account:

@@ -10,6 +10,7 @@ from heliograph.app.configuration import (
     BalanceOutOfBounds,
     Exists,
     LedgerEntry,
+    NameTaken,
     Price,
     SystemIdTaken,
     TopUp,
@@ -122,6 +123,9 @@ async def create(
         created = await audited.accounts.create(account, key, credit, prices)
     except SystemIdTaken as problem:
         raise Invalid("name" if problem.system_id == name else "smpp_system_id", str(problem)) from None
+    except NameTaken as problem:
+        more = f"; {name} differs from it in case only, so choose another name"
+        raise AlreadyThere("account", problem.name, more) from None
     except Exists:
         raise AlreadyThere("account", name) from None
     return {
@@ -357,7 +361,8 @@ ACCOUNTS = Resource(
             read_name="NewAccount",
             answer_name="OpenedAccount",
             arguments=("name",),
-            more="The answer shows three secrets, only once: the password for /api/v2, the API key for /api/v1, and "
+            more="Names of accounts differ in more than upper and lower case: beside Acme there can be no acme.\n\n"
+            "The answer shows three secrets, only once: the password for /api/v2, the API key for /api/v1, and "
             "the secret that signs receipts.",
             examples=(
                 "account create acme --credit 100",

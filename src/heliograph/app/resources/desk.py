@@ -59,10 +59,10 @@ class NoSuch(Exception):
 
 
 class AlreadyThere(Exception):
-    """The thing to create exists already. Nothing was changed."""
+    """The thing to create exists already. Nothing was changed. `more` ends the sentence."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"The {kind} {name} exists already")
+    def __init__(self, kind: str, name: str, more: str = "") -> None:
+        super().__init__(f"The {kind} {name} exists already{more}")
         self.kind = kind
 
 

@@ -22,6 +22,7 @@ from heliograph.app.configuration import (
     LedgerPage,
     LedgerQuery,
     Missing,
+    NameTaken,
     Price,
     SystemIdTaken,
     TopUp,
@@ -58,6 +59,10 @@ class StoredAccountNames(Operations):
 class StoredAccounts(Operations):
     @write
     def create(self, account: Account, key: ApiKey, credit: int, prices: Sequence[Price]) -> Steps[Account]:
+        yield tables_changed()  # first: another creation waits for the revision, and sees the name of this account
+        known = yield from first(Q.account_name_in_any_case(name=account.name))
+        if known is not None and known[0] != account.name:
+            raise NameTaken(known[0])
         for name in filter(None, (account.name, account.smpp_system_id)):
             known = yield from first(Q.account_by_system_id(system_id=name))
             if known is not None and account_of(known).name != account.name:
@@ -67,7 +72,6 @@ class StoredAccounts(Operations):
             raise Exists(f"there is an account {account.name} already")
         created = replace(account, id=added[0][0])
         yield from _insert_key(replace(key, account=created.id))
-        yield tables_changed()
         for price in prices:
             yield put_price(price)
         yield from top_up(created.id, credit, account.created, "opening credit")

@@ -13,6 +13,10 @@ SELECT {account} FROM account WHERE id = :account;
 -- account_by_name: An account.
 SELECT {account} FROM account WHERE name = :name;
 
+-- account_name_in_any_case: The name of an account that is this name, or differs from it in case only. Old stores may
+-- have both.
+SELECT name FROM account WHERE lower(name) = lower(:name) ORDER BY name = :name DESC LIMIT 1;
+
 -- account_by_system_id: The account that SMPP clients bind to by this name: its own name or its chosen name.
 SELECT {account} FROM account WHERE name = :system_id OR (smpp_system_id = :system_id AND smpp_system_id <> '')
 ORDER BY name = :system_id DESC LIMIT 1;
