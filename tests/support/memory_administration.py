@@ -1,6 +1,7 @@
 """Accounts, the network and users in the in-memory store."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -236,8 +237,8 @@ class MemoryAccountNames(MemoryPart):
 
         return sorted(names, key=order)[:limit]
 
-    async def with_plan(self, plan: str) -> int:
-        return sum(each.plan == plan for each in self._open().accounts.values())
+    async def by_plan(self) -> dict[str, int]:
+        return Counter(each.plan for each in self._open().accounts.values())
 
 
 class MemoryNetwork(MemoryPart):

@@ -33,21 +33,23 @@ class ListPreview:
     """The plans of the prices, or the connectors of the routes."""
     ignored: Sequence[str] = ()
     """Columns without a meaning."""
+    note: str = ""
+    """Sentences on what to check before the import."""
 
 
 async def import_step(
     request: PageRequest,
     path: str,
     read: Callable[[list[str]], ReadList],
-    put: Callable[[Any, bool, bool], Awaitable[Mapping[str, int]]],
+    put: Callable[[Any, bool, bool], Awaitable[Mapping[str, Any]]],
     owners: Callable[[Any], set[str]],
     show: Callable[..., Awaitable[PageResponse]],
 ) -> PageResponse:
     """Shows the page with the bad lines or the changes of the list in the form's `csv`. After the confirmation it makes
     the changes, and goes to `path`. Raises Invalid if there is no list.
 
-    `read` gets the lines, and `put` the list, `replace` and `dry_run`. `show` shows the page with a problem and a
-    `preview`.
+    `read` gets the lines, and `put` the list, `replace` and `dry_run`; its answer may have a `note`. `show` shows the
+    page with a problem and a `preview`.
     """
     form = request.form
     text, replace, confirmed = form.get("csv", ""), form.get("replace") == "yes", form.get("confirmed") == "yes"
@@ -60,8 +62,8 @@ async def import_step(
         return await show(request, problem, preview=ListPreview(found.bad[:BAD_SHOWN]))
     changes = await put(found, replace, not confirmed)
     if not confirmed:
-        preview = ListPreview((), changes, sorted(owners(found)), found.ignored)
+        preview = ListPreview((), changes, sorted(owners(found)), found.ignored, changes.get("note", ""))
         return await show(request, None, preview=preview)
     removed = f", {changes['removed']:,} removed" if replace else ""
     counts = f"{changes['added']:,} added, {changes['changed']:,} changed{removed}"
-    return request.go(path, f"The list was imported: {counts}.")
+    return request.go(path, f"The list was imported: {counts}. {changes.get('note', '')}".rstrip())

@@ -17,14 +17,15 @@ def counted(number: int | str, one: str, many: str = "") -> str:
     return f"{shown} {one if shown == '1' else many or one + 's'}"
 
 
-def did_you_mean(word: str, among: Iterable[str], *, or_list: bool = False) -> str:
+def did_you_mean(word: str, among: Iterable[str], *, or_list: bool = False, likeness: float = 0.5) -> str:
     """Returns the end of a sentence about an unknown name: `; did you mean port?` for `prot`.
 
-    Without a similar name it is empty, or with `or_list` all names: `; there are host, port`."""
+    Without a similar name it is empty, or with `or_list` all names: `; there are host, port`. `likeness`: the least
+    similarity, from 0 to 1."""
     from difflib import get_close_matches  # for typing errors
 
     names = list(among)
-    near = get_close_matches(word, names, n=1, cutoff=0.5)
+    near = get_close_matches(word, names, n=1, cutoff=likeness)
     if near:
         return f"; did you mean {near[0]}?"
     return f"; there are {', '.join(names)}" if or_list and names else ""

@@ -199,8 +199,11 @@ def test_the_help_on_prices_can_be_typed_as_it_stands(run: Run) -> None:
 def test_lists_of_prices_are_imported_whole_and_exported_again(run: Run, tmp_path: Path) -> None:
     rates = "prefix;price;since\n49;0.05;\n44;0.06;2100-03-01\n"
     told = answer(run("price", "import", "-", "--plan", "gold", "--dry-run", "--json", input=rates))
-    assert told == {"prices": 2, "added": 2, "changed": 0, "same": 0, "removed": 0, "dry_run": True}
+    note = "No account has the plan gold yet."
+    assert told == {"prices": 2, "added": 2, "changed": 0, "same": 0, "removed": 0, "note": note, "dry_run": True}
     assert "would be added" in run("price", "import", "-", "--dry-run", input=rates).stdout
+    tried = run("price", "import", "-", "--plan", "defualt", "--dry-run", input=rates)
+    assert tried.stderr == "No account has the plan defualt yet; did you mean default?\n"
     assert answer(run("price", "list", "--json"))["prices"] == []
     answer(run("price", "import", "-", "--plan", "gold", "--json", input=rates))
     exported = run("price", "export").stdout

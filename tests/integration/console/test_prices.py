@@ -108,9 +108,10 @@ async def test_a_list_is_previewed_and_then_imported(house: AdminHouse, ada: Bro
     preview = await ada.post("/prices/import", form)
     assert "Added 3 Changed 0 Unchanged 0 Removed 1" in text_of(preview)
     assert "All other prices of the plan gold are removed." in text_of(preview)
+    assert "No account has the plan gold yet." in text_of(preview)
     assert [each["prefix"] for each in await gold(house)] == ["33"]
     page = await ada.follow(await ada.post("/prices/import", form | {"confirmed": "yes"}))
-    assert "The list was imported: 3 added, 0 changed, 1 removed." in text_of(page)
+    assert "The list was imported: 3 added, 0 changed, 1 removed. No account has the plan gold yet." in text_of(page)
     assert [each["network"] or each["prefix"] for each in await gold(house)] == ["26201", "44", "49"]
     assert [entry.action for entry in await house.entries()][-1] == "price.import"
     assert (await ada.get("/prices.csv", "in_plan=gold")).text == LIST.replace(

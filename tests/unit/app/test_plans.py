@@ -32,6 +32,7 @@ async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
         **{name: {"name": name, **DEFAULTS} for name in ("gold", "silver")},
     }
     changed = await plans.change(desk, "bronze", min_margin="10%", routing="best")
+    assert changed.pop("note") == "No account has the plan bronze yet."
     assert changed == {"name": "bronze", **DEFAULTS, "min_margin": "10%", "routing": "best"}
     assert await plans.show(desk, "bronze") == changed
     await plans.change(desk, "bronze", min_margin=None)
@@ -48,3 +49,20 @@ async def test_a_plan_has_the_defaults_until_it_has_rules() -> None:
         ("plan.set", {"min_margin": "none"}),
         ("plan.set", {"min_margin": "10%", "routing": "best"}),
     ]
+
+
+async def test_a_note_names_plans_without_accounts_and_the_plan_that_was_probably_meant() -> None:
+    gateway = await open_gateway()
+    desk = Desk(gateway.store, gateway.clock, "user:ada")
+    assert await plans.unused_note(desk, ["default"]) == ""
+    (account, _), *_ = await gateway.store.accounts.all()
+    await gateway.store.accounts.update(account.id, {"plan": "resellers"})
+    assert await plans.unused_note(desk, ["resellers", "default"]) == ""
+    meant = "No account has the plan reselers yet; did you mean resellers?"
+    assert await plans.unused_note(desk, ["reselers", "resellers"]) == meant
+    assert await plans.unused_note(desk, ["silver"]) == "No account has the plan silver yet."
+    await gateway.store.network.set_price(Price("reselers", "49", 1))  # named twice, so it is meant
+    assert await plans.unused_note(desk, ["reselers"]) == "No account has the plan reselers yet."
+    assert await plans.unused_note(desk, ["resellars"]) == meant.replace("reselers", "resellars")
+    many = await plans.unused_note(desk, [f"tier.{number}" for number in range(9)])
+    assert many.endswith("No account has the plan tier.4 yet. The same holds for 4 more plans.")

@@ -84,8 +84,9 @@ async def test_a_list_may_have_networks(desk: Desk) -> None:
     await prices.set_price(desk, 5, network="26201")
     wanted = [row("default", "", 5) | {"network": "26201"}, row("default", "", 6) | {"network": "26202"}]
     wanted += [row("default", "", 7)]
-    assert await prices.put(desk, wanted) == {"added": 2, "changed": 0, "same": 1, "removed": 0}
-    assert await prices.put(desk, wanted[1:2], replace=True) == {"added": 0, "changed": 0, "same": 1, "removed": 2}
+    assert await prices.put(desk, wanted) == {"added": 2, "changed": 0, "same": 1, "removed": 0, "note": ""}
+    replaced = await prices.put(desk, wanted[1:2], replace=True)
+    assert replaced == {"added": 0, "changed": 0, "same": 1, "removed": 2, "note": ""}
     assert [each["network"] for each in (await prices.find(desk))["prices"]] == ["26202"]
 
 
@@ -123,14 +124,15 @@ async def test_a_list_is_compared_then_taken_whole(desk: Desk) -> None:
     await prices.set_price(desk, 6, "44")
     await prices.set_price(desk, 7, "33", "gold")
     wanted = [row("default", "49", 5), row("default", "44", 8), row("default", "1", 9, NOW)]
-    changes = {"added": 1, "changed": 1, "same": 1, "removed": 0}
+    changes = {"added": 1, "changed": 1, "same": 1, "removed": 0, "note": ""}
     assert await prices.put(desk, wanted, dry_run=True) == changes
     assert len(await told(desk)) == 3
     assert await prices.put(desk, wanted, replace=True) == changes
     assert await told(desk) == [
         ("default", "1", 9, NOW), ("default", "44", 8, 0), ("default", "49", 5, 0), ("gold", "33", 7, 0),
     ]  # fmt: skip
-    assert await prices.put(desk, wanted[1:2], replace=True) == {"added": 0, "changed": 0, "same": 1, "removed": 2}
+    replaced = await prices.put(desk, wanted[1:2], replace=True)
+    assert replaced == {"added": 0, "changed": 0, "same": 1, "removed": 2, "note": ""}
     assert await told(desk) == [("default", "44", 8, 0), ("gold", "33", 7, 0)]
 
 

@@ -74,15 +74,15 @@ class Accounts(Protocol):
 
 
 class AccountNames(Protocol):
-    """Finds accounts by parts of their names, for people who type, and counts them by their plan."""
+    """Finds accounts by parts of their names, for people who type, and counts them by their plans."""
 
     async def containing(self, text: str, limit: int) -> list[str]:
         """Returns up to `limit` names that contain the text, in any case: the name itself, then names that begin with
         the text, then the others.
         """
 
-    async def with_plan(self, plan: str) -> int:
-        """Returns the number of accounts that have the price plan."""
+    async def by_plan(self) -> dict[str, int]:
+        """Returns the number of accounts of each price plan that accounts have, for example `{"default": 12}`."""
 
 
 class Senders(Protocol):

@@ -1,7 +1,6 @@
 """Price plans: how messages of their accounts are routed, and the margin that they must earn."""
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -11,19 +10,26 @@ from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
 from heliograph.app.resources.desk import Desk, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Choice, Decimal, Field, Text, Whole
+from heliograph.domain.display import counted, did_you_mean
 from heliograph.domain.money.margin import read_min_margin
 from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 ROUTINGS: Final = ("share", "best")
 UNKNOWN_COSTS: Final = ("allow", "refuse")
 
+MOST_NOTED: Final = 5
+"""Plans without accounts that a note names."""
+
+_LIKENESS: Final = 0.7
+"""The least similarity of a plan that was probably meant: `typo` for `tpyo`, but not `resellers` for `silver`."""
+
 
 async def find(desk: Desk) -> list[dict[str, Any]]:
     """Returns all plans by name: plans with rules, prices, routes or accounts, and `default`."""
     ruled = {each.name: each for each in (await desk.store.network.tables(large=False)).plans}
     names = {DEFAULT_PLAN, *ruled, *(await desk.store.routing_lists.plan_names())}
-    accounts = Counter(account.plan for account, _ in await desk.store.accounts.all())
-    return [_row(ruled.get(name) or Plan(name), accounts[name]) for name in sorted(names | accounts.keys())]
+    accounts = await desk.store.account_names.by_plan()
+    return [_row(ruled.get(name) or Plan(name), accounts.get(name, 0)) for name in sorted(names | accounts.keys())]
 
 
 async def show(desk: Desk, name: str) -> dict[str, Any]:
@@ -40,10 +46,11 @@ async def change(desk: Desk, name: str, **changes: Any) -> dict[str, Any]:
     if "min_margin" in changes:
         changes["min_margin"] = changes["min_margin"] or ""
     plan = replace(was, **changes)
-    row = _row(plan, await desk.store.account_names.with_plan(name))
+    row = _row(plan, (await desk.store.account_names.by_plan()).get(name, 0))
+    note = await unused_note(desk, [name])
     details = {field: _FIELDS[field].text(row[field]) for field in changes}
     await desk.audited("plan.set", name, details).plans.put(plan)
-    return row
+    return row | {"note": note}
 
 
 async def reset(desk: Desk, name: str) -> None:
@@ -57,16 +64,36 @@ def _row(plan: Plan, accounts: int) -> dict[str, Any]:
     return asdict(plan) | {"min_margin": plan.min_margin or None, "accounts": accounts}
 
 
-def unused(plan: str, accounts: int) -> str:
-    """Returns the sentence for people about a plan without accounts, or "". A mistyped name makes such a plan."""
-    return f" No account has the plan {plan} yet." if not accounts and plan != DEFAULT_PLAN else ""
+async def unused_note(desk: Desk, plans: Iterable[str]) -> str:
+    """Returns sentences about the plans that no account has, or "". A plan is only a name, so a mistyped name makes
+    another plan. A name that nothing else has is compared with the known names: *No account has the plan golf yet; did
+    you mean gold?* Ask before the change that names the plans."""
+    accounts = await desk.store.account_names.by_plan()
+    unused = sorted({each for each in plans if each not in accounts} - {DEFAULT_PLAN})
+    if not unused:
+        return ""
+    ruled = (each.name for each in (await desk.store.network.tables(large=False)).plans)
+    used, others = {DEFAULT_PLAN, *accounts}, {*ruled, *(await desk.store.routing_lists.plan_names())}
+    sentences = []
+    for plan in unused[:MOST_NOTED]:
+        among = () if plan in others else (sorted(used), sorted(others))
+        meant = next(filter(None, (did_you_mean(plan, names, likeness=_LIKENESS) for names in among)), ".")
+        sentences.append(f"No account has the plan {plan} yet{meant}")
+    more = len(unused) - MOST_NOTED
+    return " ".join(sentences + ([f"The same holds for {counted(more, 'more plan')}."] if more > 0 else []))
 
 
 def _format_change(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
-    return f"The plan {answer['name']} is changed.{unused(answer['name'], answer['accounts'])}"
+    return f"The plan {answer['name']} is changed. {answer['note']}".rstrip()
 
 
 ACCOUNTS = Field("accounts", Whole(), "Accounts that have the plan.")
+UNUSED = Field(
+    "note",
+    Text(),
+    "Plans that no account has yet, in sentences, with similar names that were probably meant; else empty.",
+    example="No account has the plan golf yet; did you mean gold?",
+)
 
 
 _NAME = Field(
@@ -149,7 +176,8 @@ PLANS = Resource(
             change,
             "Change rules of a plan, which may be new",
             reads=_RULES,
-            answers=Answer.ITEM,
+            answers=(_NAME, *_RULES, ACCOUNTS, UNUSED),
+            answer_name="ChangedPlan",
             pairs=True,
             read_name="PlanRules",
             examples=(

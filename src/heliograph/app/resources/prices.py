@@ -13,7 +13,7 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text
 from heliograph.app.resources.large_lists import Row, all_rows, change_counts, page_of
-from heliograph.app.resources.plans import ACCOUNTS, unused
+from heliograph.app.resources.plans import ACCOUNTS, UNUSED, unused_note
 from heliograph.app.resources.routes import NETWORK
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
@@ -110,7 +110,8 @@ async def set_price(
 ) -> dict[str, Any]:
     """Sets or replaces a price that holds from `since` (ms) on. Returns it with the number of the plan's accounts.
 
-    Without `inbound`, the price of messages from phones stays as it is; a new price begins with 0. Raises Invalid.
+    If there are none, `note` says so. Without `inbound`, the price of messages from phones stays as it is; a new price
+    begins with 0. Raises Invalid.
     """
     wanted = _made(plan, prefix, network, price, inbound, since)
     details = {"plan": plan, "price": format_credits(price)}
@@ -118,8 +119,9 @@ async def set_price(
         details["inbound"] = format_credits(inbound)
     if since:
         details["since"] = format_since(since)
+    note = await unused_note(desk, [plan])
     row = row_of(await desk.audited("price.set", network or prefix, details).network.set_price(wanted))
-    return {**row, "accounts": await desk.store.account_names.with_plan(plan)}
+    return {**row, "accounts": (await desk.store.account_names.by_plan()).get(plan, 0), "note": note}
 
 
 async def remove(
@@ -145,11 +147,11 @@ async def remove(
 
 async def put(
     desk: Desk, prices: Sequence[Mapping[str, Any]], replace: bool = False, dry_run: bool = False
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Sets all these prices or none. `replace` removes all other prices of their plans.
 
-    Returns the counts of changes, for example `{"added": 2, "changed": 1, "same": 40, "removed": 0}`. `dry_run` only
-    counts.
+    Returns the counts of changes, for example `{"added": 2, "changed": 1, "same": 40, "removed": 0, "note": ""}`, with
+    a note about plans that no account has. `dry_run` only counts.
     """
     if not prices:
         raise Invalid("prices", "the list is empty")
@@ -163,6 +165,7 @@ async def put(
     named = sorted({each.plan for each in wanted})
     replaced = named if replace else ()
     changes = await _compared(desk, by_key, named)
+    note = await unused_note(desk, named)
     if replace:
         there = [await desk.store.routing_lists.count_prices(PriceQuery(desk.now, plan, past=True)) for plan in named]
         changes["removed"] = sum(there) - changes["changed"] - changes["same"]
@@ -172,7 +175,7 @@ async def put(
         details = {name: str(number) for name, number in counts.items()}
         audited = desk.audited("price.import", ", ".join(named)[:200], details)
         await audited.network.set_prices(wanted, replaced)
-    return changes
+    return {**changes, "note": note}
 
 
 def row_of(price: Price) -> dict[str, Any]:
@@ -249,7 +252,7 @@ def _format_price(_: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
     if answer["inbound"] != "0":
         sentence += f", messages from them {counted(answer['inbound'], 'credit')} each"
     sentence += f", from {_day(answer['since'])} on." if answer["since"] else "."
-    return sentence + unused(answer["plan"], answer["accounts"])
+    return f"{sentence} {answer['note']}".rstrip()
 
 
 class _Since(Text):
@@ -365,7 +368,7 @@ PRICES = Resource(
             set_price,
             "Set or replace a price",
             reads=NEW,
-            answers=(*_ROW, ACCOUNTS),
+            answers=(*_ROW, ACCOUNTS, UNUSED),
             answer_name="SetPrice",
             more="It replaces the plan's price with the same prefix, or network, and the same date. Shorter and longer "
             "prefixes keep their prices.",
@@ -388,7 +391,7 @@ PRICES = Resource(
                 Field("replace", Flag(), "Remove all other prices of the plans in the list.", False),
                 Field("dry_run", Flag(), "Only count the changes, without making them.", False),
             ),
-            answers=change_counts("Prices"),
+            answers=(*change_counts("Prices"), UNUSED),
             read_name="NewPrices",
             answer_name="PriceChanges",
             id="put_prices",

@@ -58,6 +58,8 @@ def import_prices(invocation: Invocation, file: str, plan: str, since: str, repl
     with elapsed(f"{'comparing' if dry_run else 'writing'} {counted(len(rows), 'price')}", hidden=invocation.as_json):
         changes = invocation.ask(PRICES, "import", given)
     show_changes(invocation, {"prices": len(table.prices), **changes, "dry_run": dry_run})
+    if changes["note"] and not invocation.as_json:
+        print_line(changes["note"], err=True)
 
 
 @price.command(

@@ -9,7 +9,6 @@ from heliograph.app.admin.price_table import PriceSheet
 from heliograph.app.ports.large_tables import PriceQuery
 from heliograph.app.records import Scope
 from heliograph.app.resources import prices
-from heliograph.app.resources.plans import unused
 from heliograph.app.resources.prices import NEW, PRICES, format_since
 from heliograph.console.list_import import import_step
 from heliograph.console.request import FormProblem, PageRequest, PageResponse, PageRoute, csv_file, page_number
@@ -56,7 +55,7 @@ async def set_price(request: PageRequest) -> PageResponse:
     given = {name: text for name, text in given.items() if text or name == "price"}
     answer = await request.ask(PRICES, "set", given)
     when = "from its date on" if form.get("since") else "within five seconds"
-    return request.go(PATH, f"The price is set. It holds {when}.{unused(answer['plan'], answer['accounts'])}")
+    return request.go(PATH, f"The price is set. It holds {when}. {answer['note']}".rstrip())
 
 
 async def remove_price(request: PageRequest) -> PageResponse:
@@ -76,7 +75,7 @@ async def import_list(request: PageRequest) -> PageResponse:
     """Shows the changes by a list, or makes them after the confirmation."""
     plan, since = request.form.get("list_plan") or DEFAULT_PLAN, request.form.get("list_since", "")
 
-    async def put(sheet: PriceSheet, replace: bool, dry_run: bool) -> dict[str, int]:
+    async def put(sheet: PriceSheet, replace: bool, dry_run: bool) -> dict[str, Any]:
         return await prices.put(request.desk, sheet.prices, replace, dry_run)
 
     def plans(sheet: PriceSheet) -> set[str]:

@@ -51,9 +51,9 @@ class StoredAccountNames(Operations):
         return [name for (name,) in rows]
 
     @lookup
-    def with_plan(self, plan: str) -> Steps[int]:
-        ((number,),) = yield Q.accounts_with_plan(plan=plan)
-        return int(number)
+    def by_plan(self) -> Steps[dict[str, int]]:
+        rows = yield Q.accounts_by_plan()
+        return dict(rows)
 
 
 class StoredAccounts(Operations):

@@ -30,8 +30,8 @@ ORDER BY CASE WHEN lower(name) = :text THEN 0 WHEN substr(lower(name), 1, length
     name {bytewise}
 LIMIT :limit;
 
--- accounts_with_plan: The number of accounts that have a plan.
-SELECT count(*) FROM account WHERE plan = :plan;
+-- accounts_by_plan: The number of accounts of each plan.
+SELECT plan, count(*) FROM account GROUP BY plan;
 
 -- accounts_without_credit: Accounts that are not suspended and cannot pay for another message.
 SELECT name FROM account WHERE balance + credit_limit <= 0 AND NOT suspended ORDER BY name {bytewise} LIMIT :limit;
