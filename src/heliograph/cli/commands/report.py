@@ -65,6 +65,10 @@ def report(
     The table is by account, connector, country, network or time, or has failures by code, or refused requests by
     reason. Counts are exact; delays are accurate to 3 %. A running gateway updates them every five seconds.
 
+    By connector, a message is accepted and charged at the connector that it was accepted for, and submitted, delivered
+    and failed at the connector that sent it. A failover makes these two differ. `report margin --by connector` has the
+    messages and charges of the connector that sent them.
+
     A report of 1h to 1y ends with the current minute, hour or day, depending on its steps. Other periods are whole
     days; a week begins on Monday. Days are those of the time zone, if it is whole hours from UTC and counts by the hour
     still exist. Otherwise days are in UTC, and the report says so."""
