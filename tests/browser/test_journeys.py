@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from smpplib.exceptions import PDUError
 
+from heliograph.app.resources.account_settings import GROUPS, SETTING
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 from tests.browser.conftest import PHONE, Opener, opening
 from tests.browser.operator import Operator
@@ -289,6 +290,25 @@ def test_an_account_is_opened_and_topped_up(opened: Opener) -> None:
     expect(page.get_by_role("region", name="Ledger")).to_contain_text("invoice 7")
     operator.go("/audit?action=account.top-up")
     expect(page.get_by_role("region", name="Audit log")).to_contain_text("user:admin")
+
+
+@pytest.mark.extended
+def test_a_setting_is_found_among_many(opened: Opener) -> None:
+    operator = opened()
+    page = operator.go("/accounts/demo")
+    form = page.locator("form#settings")
+    find = page.get_by_label("Find a setting")
+    find.fill("max_wait")
+    expect(form.locator(".field:visible label")).to_have_text(["Waiting at most"])
+    expect(form.locator("fieldset:visible legend")).to_have_text(["Limits"])
+    find.fill("smpp window")
+    expect(form.locator(".field:visible label")).to_have_text(["SMPP window"])
+    find.fill("no such thing")
+    expect(form.locator(".field:visible")).to_have_count(0)
+    expect(page.get_by_text("There is no such setting.")).to_be_visible()
+    find.fill("")
+    expect(form.locator("fieldset:visible")).to_have_count(len(GROUPS))
+    expect(form.locator(".field:visible")).to_have_count(len(SETTING))
 
 
 @pytest.mark.extended

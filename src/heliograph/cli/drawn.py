@@ -178,7 +178,8 @@ def _pairs(operation: Operation, changes: Iterable[str]) -> dict[str, Any]:
         elif operation.rest:
             given.setdefault(operation.rest, {})[name] = text
         else:
-            raise Invalid(name, f"there is no such field{did_you_mean(name, known, or_list=True)}")
+            hint = did_you_mean(name, known, or_list=not operation.groups)  # the help has the groups
+            raise Invalid(name, f"there is no such field{hint}")
     return given
 
 

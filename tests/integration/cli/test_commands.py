@@ -398,6 +398,7 @@ def test_connectors_routes_and_prices(run: Run) -> None:
         (["account", "create", "b", "--credit", "1e3"], "credit: '1e3' is not an amount", "account create --help"),
         (["account", "create", "b c", "--credit", "1"], "name: 'b c' is not a name", "Nothing was changed."),
         (["account", "set", "acme", "contry=DE"], "contry: there is no such field; did you mean country?", "--help"),
+        (["account", "set", "acme", "wx=1"], "error: wx: there is no such field\n", "heliograph account set --help"),
         (["account", "set", "acme", "rate"], "'rate' is not KEY=VALUE", ""),
         (["account", "set", "acme", "rate=1", "rate=2"], "rate is given twice", ""),
         (["account", "top-up", "acme", "0"], "changes nothing", ""),

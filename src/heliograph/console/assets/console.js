@@ -161,6 +161,35 @@
     if (submits !== undefined) event.target.form.requestSubmit();
   });
 
+  // input[data-narrows]: shows only the settings with the typed words in their names, meanings or group, and the groups
+  // that have such settings. Without a script the input is hidden.
+  for (const input of document.querySelectorAll("input[data-narrows]")) {
+    const within = document.querySelector(input.dataset.narrows);
+    const none = input.parentElement.nextElementSibling;
+    const plain = (text) => text.toLowerCase().replaceAll("_", " ");
+    const settings = [...within.querySelectorAll(".field, .facts > div")].map((each) => {
+      const group = each.closest("fieldset, details, section");
+      const title = within.contains(group) ? group.querySelector("legend, summary, h3").textContent : "";
+      const parts = [...each.querySelectorAll("label, .hint, dt, dd")].map((part) => part.textContent);
+      return [each, plain([...parts, each.querySelector("[name]")?.name, title].join(" "))];
+    });
+    const groups = [...within.querySelectorAll("fieldset, details, section")];
+    const opened = new Set(groups.filter((each) => each.open));
+    const narrow = () => {
+      const words = plain(input.value).split(/\s+/).filter(Boolean);
+      for (const [each, text] of settings) each.hidden = !words.every((word) => text.includes(word));
+      for (const each of groups) {
+        each.hidden = !settings.some(([setting]) => each.contains(setting) && !setting.hidden);
+        if (each.tagName === "DETAILS") each.open = words.length ? !each.hidden : opened.has(each);
+      }
+      none.hidden = settings.some(([each]) => !each.hidden);
+    };
+    input.addEventListener("input", narrow);
+    // A wrong value in a hidden field would keep the form from being sent, without a word.
+    within.addEventListener("invalid", () => { input.value = ""; narrow(); }, true);
+    input.parentElement.hidden = false;
+  }
+
   // form[data-confirm]: a dialog asks first, and shows what is at stake: the row of the table, the rows that are ticked,
   // or [data-stake], an object of titles and texts.
   const dialog = document.getElementById("confirm");
