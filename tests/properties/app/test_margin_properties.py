@@ -108,14 +108,18 @@ def test_a_report_adds_up_to_the_last_digit(given_costs: list[Cost], found: list
             continue
         number = earning.destination
         values = {
-            "connector": CONNECTORS[earning.segments[-1].connector],
             "country": country_of(number),
             "network": earning.network or network_of(number),
             "plan": PLANS[earning.account],
         }
-        sums = naive.setdefault(tuple(values[kind] for kind in by), [0, 0, 0])
-        sums[0] += earning.amount
+
+        def sums_of(connector: int, values: dict[str, str] = values) -> list[int]:
+            named = {**values, "connector": CONNECTORS[connector]}
+            return naive.setdefault(tuple(named[kind] for kind in by), [0, 0, 0])
+
+        sums_of(earning.segments[-1].connector)[0] += earning.amount
         for segment in earning.segments:
+            sums = sums_of(segment.connector)
             table = CostTable(given_costs, segment.at)
             whole = table.cost(segment.connector, number, values["network"])
             submitted = [replace(each, delivered=0) for each in given_costs]

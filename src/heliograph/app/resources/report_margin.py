@@ -90,36 +90,38 @@ class MarginSheet:
         self._networks.put_all(prefixes, codes)
 
     def add(self, earning: Earning) -> None:
-        """Adds a message. It belongs to the connector of its last segment; a message that waits does not count."""
+        """Adds a message; one that waits does not count. It and its charge belong to the connector of its last segment,
+        and each segment with its cost to its own connector: after receipts of `failover_receipts` there are several.
+        """
         if not earning.segments:
             return
         number = earning.destination
         network = earning.network or self._networks.find(number) or ""
-        connector = earning.segments[-1].connector
+        at = time_of(earning.key)
+        point = self.points.setdefault(at - at % self._step, MarginSum())
         values = {
-            "connector": self._connectors.get(connector, f"#{connector}"),
             "country": country_of(number),
             "network": network,
             "plan": self._plans.get(earning.account, ""),
         }
-        group = tuple(values[kind] for kind in self._by)
-        of_message = self._sum(earning, network)
-        at = time_of(earning.key)
-        self.sums.setdefault(group, MarginSum()).add(of_message)
-        self.points.setdefault(at - at % self._step, MarginSum()).add(of_message)
+        for connector, found in self._by_connector(earning, network).items():
+            values["connector"] = self._connectors.get(connector, f"#{connector}")
+            group = tuple(values[kind] for kind in self._by)
+            self.sums.setdefault(group, MarginSum()).add(found)
+            point.add(found)
 
-    def _sum(self, earning: Earning, network: str) -> MarginSum:
-        found = MarginSum(1, len(earning.segments), 0, earning.amount)
+    def _by_connector(self, earning: Earning, network: str) -> dict[int, MarginSum]:
+        sums = {earning.segments[-1].connector: MarginSum(messages=1, revenue=earning.amount)}
         for segment in earning.segments:
+            found = sums.setdefault(segment.connector, MarginSum())
+            found.segments += 1
+            found.delivered += segment.is_delivered
             cost = self._costs.cost(segment.connector, earning.destination, network, segment.at)
             if cost is None:
                 found.unknown += 1
             else:
-                found.cost += cost[0]
-            if segment.is_delivered:
-                found.delivered += 1
-                found.cost += 0 if cost is None else cost[1]
-        return found
+                found.cost += cost[0] + (cost[1] if segment.is_delivered else 0)
+        return sums
 
     @property
     def total(self) -> MarginSum:
