@@ -623,7 +623,7 @@ async def test_a_lane_that_takes_up_a_message_again_has_its_parts_loaded(desk: D
     long = desk.message("x" * 200)
     outstanding = known(long, states={0: (Delivery.UNDELIV, "034")})
     desk.store.found = [outstanding]
-    assert await desk.matcher.load(long)
+    assert await desk.matcher.load(long, 1)
     desk.commit()
     desk.taken(long, "b", first=1)
     desk.report("b")
@@ -638,7 +638,7 @@ async def test_answers_that_another_node_got_count_when_a_lane_takes_up_its_mess
     desk.report("b")
     await desk.lookup.look_up()  # the message is tracked here with an answer to a single part
     desk.store.found = [Outstanding(long, {(1, "c"): (2,)}, {1: (Delivery.DELIVRD, "000")})]
-    assert await desk.matcher.load(long)
+    assert await desk.matcher.load(long, 1)
     desk.taken(long, "a")
     assert not desk.matcher.awaited.tracks[long.key].held
     desk.report("a")
@@ -647,12 +647,35 @@ async def test_answers_that_another_node_got_count_when_a_lane_takes_up_its_mess
     assert desk.matcher.awaited.tracks == {}
 
 
+@pytest.mark.parametrize("sent", [True, False])
+async def test_a_message_may_end_while_a_lane_holds_copies_of_its_parts(shared: Desk, sent: bool) -> None:
+    """Another node got late answers to the first copies, and this node their receipts."""
+    long = shared.message("x" * 400)
+    shared.store.found = [Outstanding(long, {}, {2: (Delivery.DELIVRD, "000")})]
+    assert await shared.matcher.load(long, 2)
+    shared.store.found = [known(long, "a", "b", states={2: (Delivery.DELIVRD, "000")})]
+    for name in "ab":
+        shared.report(name)
+    await shared.lookup.look_up()
+    assert not await shared.matcher.load(long, 2)
+    assert [each.state for each in shared.commit().finals] == [Delivery.DELIVRD]
+    for segment, name in enumerate("cd"):
+        if sent:
+            shared.taken(long, name, first=segment)
+        else:
+            shared.matcher.part_over(long, segment, Delivery.EXPIRED, "")
+        facts = shared.commit()
+        assert (facts.finals, facts.parts, facts.awaiting) == ([], [], [])
+    shared.commit()
+    assert (shared.matcher.awaited.tracks, len(shared.matcher.awaited)) == ({}, 0)
+
+
 async def test_a_message_that_is_over_is_not_taken_up(desk: Desk) -> None:
     long = desk.message("x" * 200)
-    assert not await desk.matcher.load(long)
+    assert not await desk.matcher.load(long, 1)
     desk.store.found = [known(long, "a")]
     desk.matcher.forget(long.key)
-    assert not await desk.matcher.load(long)
+    assert not await desk.matcher.load(long, 1)
 
 
 # --- early

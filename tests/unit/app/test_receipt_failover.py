@@ -146,6 +146,16 @@ async def test_a_message_stays_while_its_first_copy_may_arrive(world: World, els
     assert node.ended + other.ended == [Delivery.UNDELIV]
 
 
+async def test_a_message_stays_while_a_lane_has_a_copy_of_a_part(world: World) -> None:
+    """Late answers to the first copies came to another node."""
+    node = Node(world, 0)
+    message = await node.send(LONG)
+    node.matcher.awaited.tracks[message.key].held = 1
+    for name in ("a0", "a1", "a2"):
+        assert not (await node.report(name)).resends
+    assert node.ended == [Delivery.UNDELIV]
+
+
 async def test_a_long_message_moves_as_a_whole(world: World) -> None:
     node = Node(world)
     message = await node.send(LONG)

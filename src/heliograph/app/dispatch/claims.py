@@ -340,7 +340,7 @@ class QueueClaims:
             self._matcher.awaited.forget_earlier(message.key, item.tried)
         if message.segments == 1 or not message.wants_receipt or not queued.answered:
             return True
-        return await self._matcher.load(message)
+        return await self._matcher.load(message, item.open)
 
     def _known_better(self, queued: Queued, connector: int) -> Queued:
         """Adds to a row the answers that came after it was read."""

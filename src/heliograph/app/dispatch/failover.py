@@ -126,10 +126,12 @@ class ReceiptFailover:
 
     def take_over(self, track: TrackedMessage, state: Delivery, err: str, now: int) -> bool:
         """See `Successor`. Each part must have been taken, and have a receipt of the list: a message without some of
-        its receipts may have arrived. So may an earlier copy of a part that has no answer."""
+        its receipts may have arrived. So may a copy of a part that has no answer, sent earlier or in a lane."""
         message, connector = track.message, track.connector
         policy = self._lane(connector).policy.failover if connector else FailoverPolicy()
         if not policy.receipts or not track.taken or track.accepted < message.segments or message.expires <= now:
+            return False
+        if track.held:
             return False
         if not all(is_listed(*ending, policy.receipts) for ending in track.states.values()):
             return False

@@ -71,7 +71,7 @@ class LateAnswers:
             message = item.message
             if unknown.queued and message.segments > 1 and message.wants_receipt:
                 try:
-                    is_open = await self._matcher.load(message)
+                    is_open = await self._matcher.load(message, item.open)
                 except Unavailable:
                     self._found += [(lane, unknown, segment, outcome), *found]
                     raise

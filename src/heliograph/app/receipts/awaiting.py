@@ -45,10 +45,11 @@ class TrackedMessage:
     """Whether all parts of `entries` have rows in `awaiting`."""
     mixed: bool = False
     """Whether some parts of `entries` may have rows, as after a start."""
-    unanswered: int = 0
-    """Number of parts that the operator has not answered yet."""
-    held: bool = False
-    """Whether the unanswered parts are in a lane of this node."""
+    held: int = 0
+    """Number of parts that a lane of this node holds: no answer to them has come."""
+    over: bool = False
+    """Whether the message has ended. A receipt of a part that another node sent may end it while a lane holds the part
+    here."""
     dirty: int = 0
     """The latest generation of facts with a fact about the message."""
     leaving: bool = False
@@ -217,7 +218,7 @@ class AwaitedReceipts:
         several = message.segments > 1
         track = self.tracks.get(message.key) if several else None
         if track is None:
-            track = TrackedMessage(message, {}, now, [], False, False, message.segments, several)
+            track = TrackedMessage(message, {}, now, [], held=message.segments if several else 0)
             if several:
                 self.tracks[message.key] = track
         return track
@@ -228,17 +229,13 @@ class AwaitedReceipts:
         if outstanding.undelivered_by:  # `tried` has the present connector too until its first part is taken
             self.forget_earlier(message.key, outstanding.undelivered_by)
         track = self.tracks.get(message.key)
-        unanswered = message.segments - len(outstanding.states) - sum(map(len, outstanding.operator_ids.values()))
         if track is None:
             track = TrackedMessage(
-                message, {}, self._clock.now(), [], rowed=True, unanswered=unanswered, taken=message.time,
-                tried=outstanding.tried,
-            )  # fmt: skip
+                message, {}, self._clock.now(), [], rowed=True, taken=message.time, tried=outstanding.tried
+            )
             if message.segments > 1:
                 self.tracks[message.key] = track
                 self._let_leave(track)
-        # Rows may lack answers that this node has not committed, and memory lacks other nodes' answers.
-        track.unanswered = min(track.unanswered, unanswered)
         for segment, state in outstanding.states.items():
             track.states.setdefault(segment, state)
         track.accepted = max(track.accepted, outstanding.taken)
@@ -272,10 +269,10 @@ class AwaitedReceipts:
 
     def answered(self, track: TrackedMessage, parts: int = 1) -> None:
         """Notes that so many more parts of the message have their answers."""
-        track.unanswered -= parts
-        if track.unanswered <= 0 and track.held:
-            track.held = False
-            self.let_go(track)
+        if track.held:
+            track.held = max(0, track.held - parts)
+            if not track.held:
+                self.let_go(track)
 
     # --- with several nodes
 
@@ -314,11 +311,17 @@ class AwaitedReceipts:
                 return
 
     def end(self, key: int, track: TrackedMessage | None = None) -> None:
-        """Forgets a message that the facts being gathered end."""
-        known = self.tracks.pop(key, None) if self.tracks else None
+        """Forgets a message that the facts being gathered end. `track` is left out if no lane has parts of it any more;
+        else it stays for as long as one has: an answer to a part without a track would count as the first.
+        """
+        known = self.tracks.get(key) if self.tracks else None
+        if known is not None and (track is None or not track.held):
+            del self.tracks[key]
         track = track or known
-        if track is not None and track.entries:
-            self.drop_entries(track)
+        if track is not None:
+            track.over = True
+            if track.entries:
+                self.drop_entries(track)
         self.ended[key] = self.generation
 
     def let_go(self, track: TrackedMessage) -> None:

@@ -120,6 +120,9 @@ class ReceiptMatcher:
         `tried`: other connectors that tried the message before. `sent_once`: whether the operator has no other copy of
         the part, which may arrive after a receipt of this copy."""
         track = self.awaited.track(message, now)
+        if track.over:
+            self.awaited.answered(track, len(segments))
+            return
         track.tried = tried
         if sent_once:
             track.accepted += len(segments)
@@ -136,15 +139,16 @@ class ReceiptMatcher:
     def part_over(self, message: Message, segment: int, state: Delivery, err: str) -> None:
         """Ends a part with a wanted receipt that the operator refused, never answered, or got too late."""
         track = self.awaited.track(message, self._clock.now())
-        self.end_part(track, segment, state, err)
         self.awaited.answered(track)
+        if not track.over:
+            self.end_part(track, segment, state, err)
 
     def forget(self, key: int) -> None:
         """Stops awaiting anything for a message that failed as a whole."""
         self.awaited.end(key)
 
-    async def load(self, message: Message) -> bool:
-        """Must be called before a lane takes up a message with answers to some of its parts.
+    async def load(self, message: Message, parts: int) -> bool:
+        """Must be called before a lane takes up the last parts of a message, so many of them, with answers to others.
 
         A track in memory is enough on a single node. Where nodes share a store, it may lack answers that another node
         got since, and the lane's last answer would not count as the last.
@@ -153,20 +157,20 @@ class ReceiptMatcher:
         """
         awaited = self.awaited
         track = awaited.tracks.get(message.key)
-        if track is None or self.shared:
+        if track is None or track.over or self.shared:
             with awaited.reading() as shown:
                 outstanding = await self.receipts.outstanding(message.key)
             if outstanding is None or awaited.is_over(message.key, shown):
                 return False
             track = awaited.found(outstanding)
-        track.held = True
+        track.held = parts
         return True
 
     def leave(self, key: int) -> None:
         """Notes that the lane gives a message back to the queue before all its parts are answered."""
         track = self.awaited.tracks.get(key)
         if track is not None:
-            track.held = False
+            track.held = 0
             self.awaited.let_go(track)
 
     # --- after a start
