@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
-from heliograph.app.admin.recipient_columns import columns_of, looks_like_number, number_column
+from heliograph.app.admin.recipient_columns import columns_of, looks_like_number, number_columns
 from heliograph.domain.limits.defaults import MAX_SEGMENTS_CEILING
 
 MAX_ROWS = 100_000
@@ -37,8 +37,8 @@ class RecipientTable:
         return len(self.columns) == 1
 
     def guess(self) -> int:
-        """Returns the index of the column with the most cells that look like numbers."""
-        return number_column(len(self.columns), self.rows)
+        """Returns the index of the likeliest column of the numbers."""
+        return next(iter(number_columns(self.columns, self.rows)), 0)
 
 
 def read(text: str) -> RecipientTable:

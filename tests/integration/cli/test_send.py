@@ -270,9 +270,14 @@ def test_the_numbers_of_a_file_may_be_in_another_column(
 ) -> None:
     (tmp_path / "people.csv").write_text("name;Mobil\nAnn;+49 170 1234567\n")
     options = ("--file", "people.csv", "--from", "ACME", "--content", "Hi {name}")
-    assert "its columns are name, Mobil" in send(*options).stderr
-    assert send(*options, "--to-column", "Mobil").exit_code == 0
-    assert [(each["to"], each["content"]) for each in gateway.requests] == [("491701234567", "Hi Ann")]
+    found = send(*options)
+    assert (found.exit_code, found.stderr) == (0, "The numbers are in the column Mobil of people.csv.\n")
+    assert send(*options, "--to-column", "Mobil", "--campaign", "2").stderr == ""
+    assert json.loads(send(*options, "--json", "--campaign", "3").stdout)["to_column"] == "Mobil"
+    assert [(each["to"], each["content"]) for each in gateway.requests] == [("491701234567", "Hi Ann")] * 3
+    (tmp_path / "people.csv").write_text("name;Mobil;Phone\nAnn;+49 170 1234567;+49 228 1234567\n")
+    assert "The numbers may be in Mobil or Phone." in send(*options).stderr
+    assert len(gateway.requests) == 3
 
 
 def test_a_refused_sender_is_answered_with_the_command_that_registers_it(

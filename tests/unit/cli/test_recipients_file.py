@@ -71,12 +71,18 @@ def test_a_row_keeps_its_reference_when_others_change(tmp_path: Path) -> None:
     [
         ("", DEFAULTS, "is empty"),
         (
-            "447700900123,Ann\n",
+            "447700900123,447700900124\n",
             DEFAULTS,
-            "its columns are column 1, column 2. Name the column of the numbers, as in --to-column 'column 1'",
+            "The numbers may be in column 1 or column 2. Name the column of the numbers, as in --to-column 'column 1'",
         ),
-        ("name;Mobil\nAnn;+49 170 1234567\n", DEFAULTS, "no column `to`; its columns are name, Mobil."),
-        ("name;Mobil\nAnn;+49 170 1234567\n", DEFAULTS, "as in --to-column Mobil"),
+        (
+            "name;Phone;Mobile\nAnn;+44 20 7946 0000;+49 170 1234567\nBo;;+49 170 1234568\n",
+            DEFAULTS,
+            "The numbers may be in Mobile or Phone. Name the column of the numbers, as in --to-column Mobile",
+        ),
+        ("name;Number;Kontakt\nAnn;12;+49 170 1234567\n", DEFAULTS, "The numbers may be in Kontakt or Number."),
+        ("name;city\nAnn;Bonn\n", DEFAULTS, "no column `to`; its columns are name, city. Name the column of"),
+        ("Mobile;text\n+49 170 1234567;Hi\n", {"from": "A"}, "or give --content. Its other columns are text"),
         ("to,name,name\n", DEFAULTS, "the column name twice"),
         ("to\n", DEFAULTS, "--content has {name}"),
         ("to,name\n", {"content": "x"}, "no column `from`; add it, or give --from"),
@@ -113,6 +119,31 @@ def test_numbers_alone_need_no_heading(tmp_path: Path) -> None:
     contacts = RecipientsFile(path, {"from": "ACME", "content": "Hi"}, "c")
     assert [(row.line, row.fields["to"]) for row in contacts] == [(1, "491701234567"), (2, "447700900123")]
     assert contacts.count == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("name;Mobil\nAnn;+49 170 1234567\n", "Mobil"),
+        ("Kunde;Telefon-Nr.\n4917099;+49 170 1234567\n", "Telefon-Nr."),  # a customer number looks like a phone's
+        ("name;Erreichbar unter\nAnn;+49 170 1234567\n", "Erreichbar unter"),
+        ("from;name;Kontakt\n4917099;Ann;+49 170 1234567\n", "Kontakt"),
+        ("Ann;+49 170 1234567\n", "column 2"),
+        ("+49 170 1234567\n", "column 1"),
+    ],
+)
+def test_the_column_of_the_numbers_is_found_and_named(tmp_path: Path, text: str, column: str) -> None:
+    contacts = RecipientsFile(write(tmp_path, text), {"from": "ACME", "content": "Hi"}, "c")
+    assert [each["to"] for each in sent(contacts)] == ["491701234567"]
+    assert contacts.to_column == column
+    assert column in contacts.assumed
+
+
+def test_fields_of_a_request_are_columns_in_any_case(tmp_path: Path) -> None:
+    path = write(tmp_path, "Name;To;From;Content\nAnn;+49 170 1234567;ACME;Hi Ann\n")
+    contacts = RecipientsFile(path, {}, "c")
+    assert sent(contacts) == [{"to": "491701234567", "from": "ACME", "content": "Hi Ann"}]
+    assert contacts.assumed == ""
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,12 @@ def test_a_table_has_the_names_of_its_first_row(delimiter: str) -> None:
     assert table.guess() == 1
 
 
+def test_the_column_of_the_numbers_is_told_by_its_name_too() -> None:
+    for text in ("customer;Tel.\n4917012345;491701234567", "id;to\n4917012345;12", "from;x\n491701234;491701234567"):
+        assert recipients.read(text).guess() == 1
+    assert recipients.read("a;b\nx;y").guess() == 0
+
+
 def test_no_two_columns_share_a_name() -> None:
     table = recipients.read("a,a 3,a,,column 4\n1,2,3,4,447700900123")
     assert table.columns == ["a", "a 3", "a 3 3", "column 4", "column 4 5"]

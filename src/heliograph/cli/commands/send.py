@@ -33,7 +33,7 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
         "heliograph send --to 447700900123 --from ACME --type binary --udh 0605040B8423F0 --coding 0xF5 --content 0106",
         "",
         "# if HELIOGRAPH_USER and HELIOGRAPH_API_KEY are set, --user and --key can be left out",
-        "# contacts.csv: numbers, each on a line; or a heading with the column to (or --to-column), optional columns",
+        "# contacts.csv: numbers, each on a line; or a heading with a column to, mobile or the like, optional columns",
         "# from, content, time, dlr-url, and columns for the text. Semicolons, tabs or commas separate cells. Such as:",
         "#   to;name;code",
         "#   +44 7700 900123;Ada;4711",
@@ -68,7 +68,10 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
     "--file", "file", type=click.Path(path_type=Path, dir_okay=False), help="A CSV file with a message in each row."
 )
 @click.option(
-    "--to-column", metavar="COLUMN", help="With --file: the column of the numbers; without a heading `column 2` [to]."
+    "--to-column",
+    metavar="COLUMN",
+    help="With --file: the column of the numbers; without a heading `column 2` [to, else the only column whose name or "
+    "cells are those of phones].",
 )
 @click.option(
     "--campaign",
@@ -145,7 +148,9 @@ def send(
     else:
         if to or "reference" in fields:
             raise Failure("With --file, give destinations and references as columns of the file.")
-        rows = _rows_of(file, fields, campaign or file.stem, to_column or "to")
+        rows = _rows_of(file, fields, campaign or file.stem, to_column or "")
+        if rows.assumed and not invocation.as_json:
+            print_line(rows.assumed, err=True)
         accepted = _send_file(invocation, connect, rows, results, connections)
     if not accepted:
         context.exit(1)
@@ -248,6 +253,7 @@ def _send_file(
     left = contacts.count - tally.accepted - tally.failed
     summary: dict[str, Any] = {
         "rows": contacts.count,
+        "to_column": contacts.to_column,
         "accepted": tally.accepted,
         "sent_before": tally.repeated,
         "failed": tally.failed,

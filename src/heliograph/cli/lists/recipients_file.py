@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heliograph.app.admin.csv_rows import BadLine, CsvRows
-from heliograph.app.admin.recipient_columns import columns_of, number_column
+from heliograph.app.admin.recipient_columns import FIELDS, columns_of, number_columns
 from heliograph.cli.lists.reading import not_utf8, open_list
 from heliograph.domain.calendar import with_seconds
 from heliograph.domain.numbers.phone import number_of
-
-FIELDS = ("to", "from", "content", "time", "type", "dlr", "dlr-url", "reference")
-"""Columns that are fields of a request. Other columns fill placeholders such as `{name}`."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _CAMPAIGN_CHARS = 24
@@ -44,15 +41,22 @@ class RecipientsFile:
     a row of the campaign `spring` has the reference `spring.9f86d081884c7d65...`.
     """
 
-    def __init__(self, path: Path, defaults: Mapping[str, str], campaign: str, to_column: str = "to") -> None:
+    def __init__(self, path: Path, defaults: Mapping[str, str], campaign: str, to_column: str = "") -> None:
         """`defaults` are fields for rows without them. A `content` there goes before the column, and may have
-        placeholders such as `{name}`. `to_column` has the numbers. Raises BadFile."""
+        placeholders such as `{name}`. `to_column` has the numbers; if it is empty, the column `to`, or else the column
+        that `number_columns` is sure of. Raises BadFile."""
         self._path = path
-        self._to = to_column
+        self.to_column = to_column
+        """The column of the numbers."""
+        self.assumed = ""
+        """A sentence on the column of the numbers, if neither the command nor the name `to` decided."""
         self._has_heading = True
         self._defaults = {name: value for name, value in defaults.items() if value}
         self._campaign = campaign
         self._columns = self._header()
+        self._find_numbers()
+        self._named = {name: column for column in reversed(self._columns) if (name := column.lower()) in FIELDS}
+        self._named |= {name: name for name in FIELDS if name in self._columns} | {"to": self.to_column}
         self._check()
         self.count = sum(1 for _ in self._read())
 
@@ -85,27 +89,43 @@ class RecipientsFile:
     def _header(self) -> list[str]:
         _, first = next(self._rows(), (1, []))
         columns = [column.strip() for column in first]
-        if self._to not in columns:
+        if not (self.to_column in columns if self.to_column else "to" in map(str.lower, columns)):
             columns, self._has_heading = columns_of(first)
-        if len(columns) == 1 and not self._has_heading:
-            self._to = columns[0]  # numbers alone, each on a line
+        if not columns:
+            raise BadFile(f"{self._path} is empty")
         doubled = [column for column, times in Counter(map(str.strip, first)).items() if column and times > 1]
         if doubled and self._has_heading:
             raise BadFile(f"{self._path} has the column {doubled[0]} twice")
         return columns
 
+    def _find_numbers(self) -> None:
+        """Finds the column of the numbers. Raises BadFile."""
+        columns = self._columns
+        if self.to_column in columns:
+            return
+        is_plain = len(columns) == 1 and not self._has_heading
+        found = [0] if is_plain else number_columns(columns, (cells for _, cells in self._below()))
+        likely = [columns[index] for index in found]
+        if len(likely) != 1 or (self.to_column and not is_plain):
+            problem = f"has no column `{self.to_column or 'to'}`; its columns are {', '.join(columns)}"
+            if len(likely) > 1 and not self.to_column:
+                problem += f". The numbers may be in {' or '.join(likely)}"
+            advice = f"Name the column of the numbers, as in --to-column {shlex.quote((likely or columns)[0])}"
+            raise BadFile(f"{self._path} {problem}. {advice}")
+        self.to_column = likely[0]
+        if not self._has_heading:
+            self.assumed = f"{self._path} has no heading. The numbers are in its {self.to_column}."
+        elif self.to_column.lower() != "to":
+            self.assumed = f"The numbers are in the column {self.to_column} of {self._path}."
+
     def _check(self) -> None:
-        if not self._columns:
-            raise BadFile(f"{self._path} is empty")
-        if self._to not in self._columns:
-            likely = self._columns[number_column(len(self._columns), (cells for _, cells in self._below()))]
-            raise BadFile(
-                f"{self._path} has no column `{self._to}`; its columns are {', '.join(self._columns)}. Name the column "
-                f"of the numbers, as in --to-column {shlex.quote(likely)}"
-            )
         for field in ("from", "content"):
-            if field not in self._columns and field not in self._defaults:
-                raise BadFile(f"{self._path} has no column `{field}`; add it, or give --{field}")
+            if field not in self._named and field not in self._defaults:
+                others = ", ".join(each for each in self._columns if each != self.to_column)
+                raise BadFile(
+                    f"{self._path} has no column `{field}`; add it, or give --{field}"
+                    + (f". Its other columns are {others}" if others and self._has_heading else "")
+                )
         named = [match[1] for match in _PLACEHOLDER.finditer(self._defaults.get("content", "")) if match[1] is not None]
         unknown = [name for name in named if name not in self._columns]
         if unknown:
@@ -131,7 +151,7 @@ class RecipientsFile:
     def _fields(self, cells: Mapping[str, str]) -> dict[str, str]:
         fields = dict(self._defaults)
         for name in FIELDS:
-            value = cells.get(self._to if name == "to" else name, "")
+            value = cells.get(self._named.get(name, ""), "")
             if value and not (name == "content" and "content" in self._defaults):
                 fields[name] = value if name == "content" else value.strip()
         if "time" in fields:
