@@ -1,6 +1,7 @@
--- awaited: The messages that await these receipts.
+-- awaited: The messages that await these receipts. CROSS JOIN keeps the ids first: some versions of SQLite would read all
+-- receipts that the connector awaits.
 SELECT DISTINCT a.key FROM json_each(:operator_ids) AS wanted
-JOIN awaiting AS a ON a.connector = :connector AND a.operator_id = wanted.value
+CROSS JOIN awaiting AS a ON a.connector = :connector AND a.operator_id = wanted.value
 WHERE NOT EXISTS (SELECT 1 FROM final WHERE final.key = a.key)
 ORDER BY a.key;
 
