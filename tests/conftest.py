@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import booleans
 
 from tests.support import interop as table
 from tests.support import peers
@@ -38,11 +39,19 @@ _passed_alone: list[str] = []
 def pytest_collection() -> Generator[None, object, object]:
     """Collecting makes a million objects, none of them garbage: nobody looks for any among them, then or later."""
     gc.disable()
+    _make_random_numbers()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+@settings(max_examples=1, database=None)
+@given(booleans())
+def _make_random_numbers(_: bool) -> None:
+    """A first example. With it Hypothesis makes its generator of random numbers, and warns if the garbage collector
+    knows no object that refers to it. The collector forgets these objects once they are frozen."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

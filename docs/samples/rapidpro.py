@@ -39,8 +39,10 @@ def tell(path: str, fields: dict[str, str]) -> int:
     try:
         with urllib.request.urlopen(f"{CHANNEL}/{path}", urlencode(fields).encode(), timeout=8):
             return 204
-    except (urllib.error.URLError, OSError) as error:
+    except OSError as error:
         print("RapidPro:", error, file=sys.stderr, flush=True)
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         return 502
 
 

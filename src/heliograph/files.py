@@ -34,10 +34,10 @@ def read(path: Path) -> bytes:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except UnusableFile:
         raise
-    except (OSError, ValueError) as problem:
-        raise UnusableFile(
-            getattr(problem, "errno", errno.EINVAL), getattr(problem, "strerror", None) or str(problem), str(path)
-        ) from None
+    except OSError as problem:
+        raise UnusableFile(problem.errno, problem.strerror, str(path)) from None
+    except ValueError:  # a NUL, for example
+        raise UnusableFile(errno.EINVAL, "no file can have this name", str(path)) from None
     with os.fdopen(number, "rb") as file:
         _check_kind(path, os.fstat(number).st_mode)  # the file may have been replaced since the check
         octets = file.read(MOST_OCTETS + 1)

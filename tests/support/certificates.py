@@ -33,6 +33,7 @@ class CertificateAuthority:
         self._issued = 0
         self.certificate, self._key = folder / f"{name}.pem", folder / f"{name}.key"
         self._run("-x509", "-days", "2", "-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE",
+                  "-addext", "keyUsage=critical,keyCertSign,cRLSign",
                   "-keyout", str(self._key), "-out", str(self.certificate))  # fmt: skip
 
     def issue(self, subject: str = "localhost", *, days: int = 90, password: str = "") -> IssuedCertificate:

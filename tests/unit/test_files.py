@@ -75,7 +75,7 @@ KINDS = {
     "a device": (lambda _: Path("/dev/zero"), "it is a device, and no regular file"),
     "a huge file": (huge, "it has more than 4 MiB"),
     "no file": (nothing, "No such file or directory"),
-    "a name with NUL": (lambda path: path / "a\0b", "embedded null byte"),
+    "a name with NUL": (lambda path: path / "a\0b", "no file can have this name"),
 }
 
 
