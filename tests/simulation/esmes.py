@@ -417,9 +417,11 @@ class Customer:
         text = " ".join((self.name, str(number), "x" * chance.choice((0, 0, 0, 300))))
         schedule = "000000000010000R" if chance.random() < 0.1 else ""
         registered = chance.choice((1, 1, 1, 2, 0))
-        wanted = Wanted(text, destination, number, registered, schedule, lasting=self.kind != "plain")
-        self.wanted.append(wanted)
-        self._open.append(wanted)
+        equal = 2 if self.kind == "dedupe" and chance.random() < 0.2 else 1
+        for _ in range(equal):
+            wanted = Wanted(text, destination, number, registered, schedule, lasting=self.kind != "plain")
+            self.wanted.append(wanted)
+            self._open.append(wanted)
         self.send_on()
 
     def ask(self) -> None:
@@ -648,20 +650,26 @@ class Esmes:
         for key, message in rows.messages.items():
             stored.setdefault(message.content, []).append(key)
         for customer in self.customers:
+            by_text: dict[str, list[Wanted]] = {}
             for wanted in customer.wanted:
-                yield from self._check_message(customer, wanted, stored.get(wanted.text, []))
+                by_text.setdefault(wanted.text, []).append(wanted)
+            for text, equal in by_text.items():
+                yield from self._check_messages(customer, text, equal, stored.get(text, []))
             yield from self._check_receipts(customer, rows)
         yield from self._leftovers(rows)
 
     @staticmethod
-    def _check_message(customer: Customer, wanted: Wanted, keys: list[int]) -> Iterator[str]:
-        named = {key_of(customer.terms.id_form, name) for name in wanted.oks}
+    def _check_messages(customer: Customer, text: str, equal: list[Wanted], keys: list[int]) -> Iterator[str]:
+        """Checks messages with the same text, which the client wanted to send each on its own."""
+        names = [name for wanted in equal for name in wanted.oks]
+        unknown = sum(wanted.unknown for wanted in equal)
+        named = {key_of(customer.terms.id_form, name) for name in names}
         if not named <= set(keys):
-            yield f"{wanted.text!r} was answered with {named}, and is stored as {keys}"
-        if customer.kind in STORED_ONCE and len(keys) > 1:
-            yield f"{wanted.text!r} was sent again by {customer.name}, and is charged {len(keys)} times"
-        if len(keys) > len(wanted.oks) + wanted.unknown:
-            yield f"{wanted.text!r} is charged {len(keys)} times, and was so {wanted.oks} {wanted.unknown}"
+            yield f"{text!r} was answered with {named}, and is stored as {keys}"
+        if customer.kind in STORED_ONCE and len(keys) > len(equal):
+            yield f"{text!r} was wanted {len(equal)} times by {customer.name}, and is charged {len(keys)} times"
+        if len(keys) > len(names) + unknown:
+            yield f"{text!r} is charged {len(keys)} times, and was so {names} {unknown}"
 
     def _check_receipts(self, customer: Customer, rows: Rows) -> Iterator[str]:
         for key, final in rows.finals.items():

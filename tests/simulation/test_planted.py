@@ -996,17 +996,17 @@ def ok_comes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(EsmeConnection, "_stored", broken)
 
 
-@bug(r"was sent again by \S+, and is charged", plan=ESMES)
+@bug(r"was wanted \d times by \S+, and is charged", plan=ESMES)
 def a_reference_is_not_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SubmissionReader, "_reference", lambda *_: None)
 
 
-@bug(r"was sent again by \S+, and is charged", plan=ESMES)
+@bug(r"was wanted \d times by \S+, and is charged", plan=ESMES)
 def a_lost_answer_is_not_noted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Resubmissions, "lost", Resubmissions.arrived)
 
 
-@bug(r"was sent again by \S+, and is charged", plan=replace(ESMES, requests_s=6.0, short_memory=True, lives=4))
+@bug(r"was wanted \d times by \S+, and is charged", plan=replace(ESMES, requests_s=6.0, short_memory=True, lives=4))
 def a_submission_under_way_is_not_lost_with_its_connection(patch: pytest.MonkeyPatch) -> None:
     lost = EsmeConnection.connection_lost
 

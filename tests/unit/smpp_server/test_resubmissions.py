@@ -21,7 +21,7 @@ def new_names() -> Resubmissions:
 
 def refuse(names: Resubmissions, name: str, fault: Fault) -> None:
     """Refuses a submission of a connection that lasts."""
-    (names.lost if names.may_be_stored(ACCOUNT, name, fault) else names.refused)(ACCOUNT, name)
+    names.failed(ACCOUNT, name, fault, is_owed=True)
 
 
 async def one_of_two_is_lost(names: Resubmissions) -> str:
@@ -49,7 +49,7 @@ async def test_a_repeat_that_is_refused_after_its_connection_ended_keeps_its_nam
     names = new_names()
     lost = await one_of_two_is_lost(names)
     names.lost(ACCOUNT, names.name(ACCOUNT, OCTETS))
-    assert names.may_be_stored(ACCOUNT, lost, unavailable())
+    names.failed(ACCOUNT, lost, unavailable(), is_owed=False)
     assert names.name(ACCOUNT, OCTETS) == lost
 
 

@@ -589,12 +589,9 @@ class EsmeConnection(asyncio.Protocol):
 
     def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
         """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
-        names = self._services.resubmissions
-        if name in self._named:
-            self._named.remove(name)
-            (names.lost if names.may_be_stored(self.account, name, fault) else names.refused)(self.account, name)
-        elif name is not None and not names.may_be_stored(self.account, name, fault):
-            names.withdrawn(self.account, name)
+        if name is not None:
+            self._services.resubmissions.failed(self.account, name, fault, is_owed=name in self._named)
+            self._named.discard(name)
         self._services.note_refusal(
             None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
         )

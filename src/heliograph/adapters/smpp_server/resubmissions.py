@@ -95,14 +95,6 @@ class Resubmissions:
         """Notes that the client has the answer: `flush` forgets the name."""
         self._arrived.append((account, name))
 
-    def may_be_stored(self, account: int, name: str, fault: Fault) -> bool:
-        """Returns whether a message may be stored under the name of a submission that ended in the fault. A fault that
-        may pass, such as UNAVAILABLE, tells nothing about the first submission of a repeat."""
-        if not fault.entry.retry:
-            return False
-        digest, number = _parsed(name)
-        return fault.entry is IN_DOUBT or number in self._copies(account, digest).repeated
-
     def lost(self, account: int, name: str) -> None:
         """Notes that the client may lack the answer of a submission that may be stored."""
         digest, number = _parsed(name)
@@ -110,11 +102,15 @@ class Resubmissions:
         copies.under_way.discard(number)
         copies.lost.add(number)
 
-    def withdrawn(self, account: int, name: str) -> None:
-        """Notes that nothing is stored under a name that was lost. A submission that has taken it since keeps it."""
-        digest, number = _parsed(name)
-        self._copies(account, digest).lost.discard(number)
-        self._clean(account, digest)
+    def failed(self, account: int, name: str, fault: Fault, *, is_owed: bool) -> None:
+        """Notes that a submission ended in a fault. `is_owed`: whether its client still waits for the answer. Else the
+        name is lost already, and a repeat may have taken it, which keeps it."""
+        if is_owed:
+            (self.lost if self._may_be_stored(account, name, fault) else self.refused)(account, name)
+        elif not self._may_be_stored(account, name, fault):
+            digest, number = _parsed(name)
+            self._copies(account, digest).lost.discard(number)
+            self._clean(account, digest)
 
     def refused(self, account: int, name: str) -> None:
         """Notes that nothing is stored under a name."""
@@ -123,6 +119,14 @@ class Resubmissions:
         copies.under_way.discard(number)
         copies.repeated.discard(number)
         self._clean(account, digest)
+
+    def _may_be_stored(self, account: int, name: str, fault: Fault) -> bool:
+        """Whether a message may be stored under the name of a submission that ended in the fault. A fault that may
+        pass, such as UNAVAILABLE, tells nothing about the first submission of a repeat."""
+        if not fault.entry.retry:
+            return False
+        digest, number = _parsed(name)
+        return fault.entry is IN_DOUBT or number in self._copies(account, digest).repeated
 
     def _clean(self, account: int, digest: str) -> None:
         copies = self._copies(account, digest)
