@@ -66,24 +66,64 @@ async def test_sums_are_what_the_details_add_up_to(store: Store) -> None:
     ]
     await store.series.add(made)
     query = SeriesQuery(Grain.MINUTE, day, day + 3 * HOUR)
-    # the middle of the first bucket is the end of the first step
-    bounds = [day, day + WIDTH_MS[Grain.MINUTE] // 2, day + 2 * HOUR, day + 3 * HOUR]
-    sums, steps = await store.series.sums(query, bounds)
+    sums = await store.series.sums(query)
     found = {key: (each.failures, each.refusals, each.to_operator, each.to_receipt) for key, each in sums}
     assert found == {
         CellKey(1, 1, "DE"): ({"UNDELIV 011": 2, "EXPIRED": 4}, {}, {5: 2}, {40: 2, 41: 1}),
         CellKey(2, 1, "DE"): ({"UNDELIV 011": 1, "EXPIRED": 1}, {}, {5: 2, 7: 1}, {}),
         CellKey(1, 0, ""): ({}, {"credit": 3}, {}, {300: 200}),
     }
-    assert [(each.to_operator, each.to_receipt) for each in steps] == [
-        ({}, {}),
-        ({5: 3, 7: 1}, {40: 2, 41: 1, 300: 200}),
-        ({5: 1}, {}),
+    assert [key for key, _ in await store.series.sums(replace(query, account=2))] == [CellKey(2, 1, "DE")]
+    assert await store.series.sums(replace(query, account=3)) == []
+    delays = await store.series.delays(query)
+    assert [(start, each.to_operator, each.to_receipt) for start, each in delays] == [
+        (day, {5: 3, 7: 1}, {40: 2, 41: 1}),
+        (day + HOUR, {}, {300: 200}),
+        (day + 2 * HOUR, {5: 1}, {}),
     ]
-    assert not any(each.failures or each.refusals or any(each.counts) for each in steps)
-    only, _ = await store.series.sums(replace(query, account=2), bounds)
-    assert [key for key, _ in only] == [CellKey(2, 1, "DE")]
-    assert (await store.series.sums(replace(query, account=3), bounds))[0] == []
+    assert not any(each.failures or each.refusals or any(each.counts) for _, each in delays)
+
+
+async def test_points_and_delays_are_those_of_the_cells_whatever_is_asked_for(store: Store) -> None:
+    """Some answers come from sums that are kept beside the cells, others from the cells."""
+    keys = [CellKey(*key) for key in ((1, 1, "DE", "26201"), (1, 2, "FR", "20801"), (2, 1, "DE", ""), (2, 0, "", ""))]
+    filters: list[dict[str, object]] = [
+        {}, {"account": 1}, {"connector": 1}, {"connector": 0}, {"country": "DE"}, {"network": "26201"},
+        {"network": ""}, {"connector": 1, "country": "DE"}, {"account": 2, "connector": 1}, {"connector": 9},
+    ]  # fmt: skip
+    for grain in Grain:
+        starts = [grain.start(BEGUN), grain.start(BEGUN) + grain.ms]
+        made = [
+            SeriesCell(grain, start, key, cell(accepted=1 + n, to_operator={n: 1, 9: 2}, to_receipt={300 * n: 70_000}))
+            for start in starts
+            for n, key in enumerate(keys)
+        ]
+        await store.series.add(made)
+        await store.series.add(made[:3])
+        for asked in filters:
+            query = SeriesQuery(grain, *EVER, **asked)  # type: ignore[arg-type]
+            points, delays = dict(await store.series.points(query)), dict(await store.series.delays(query))
+            for start in starts:
+                expected = Cell()
+                for each in [*made, *made[:3]]:
+                    if each.start == start and all(getattr(each.key, name) == value for name, value in asked.items()):
+                        expected.add(each.cell)
+                assert points.pop(start, Cell()).counts == expected.counts, (grain, asked)
+                found = delays.pop(start, Cell())
+                assert (found.to_operator, found.to_receipt) == (expected.to_operator, expected.to_receipt)
+            assert not points
+            assert not delays
+
+
+async def test_sums_are_forgotten_with_their_cells(store: Store) -> None:
+    kept = BEGUN + 5 * MINUTE
+    await store.series.add([at(BEGUN + n * MINUTE, cell(accepted=1, to_operator={5: 1})) for n in range(6)])
+    while await store.series.forget(Grain.MINUTE, kept, 2):
+        pass
+    query = SeriesQuery(Grain.MINUTE, *EVER)
+    for asked in (query, replace(query, connector=1), replace(query, country="DE"), replace(query, network="")):
+        assert [start for start, _ in await store.series.points(asked)] == [kept]
+        assert [start for start, _ in await store.series.delays(asked)] == [kept]
 
 
 async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:

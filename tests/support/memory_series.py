@@ -1,12 +1,11 @@
 """Series in the in-memory store."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 
 from heliograph.app.observing.tally import Tally
 from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
 from heliograph.domain.money.amounts import EntryKind
-from heliograph.domain.series import COUNTS, WIDTH_MS, Cell, CellKey, Grain
+from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from heliograph.domain.sketch import merge
 from tests.support.memory_rows import MemoryPart, MemoryState, OwedRow, Rows
 
@@ -53,15 +52,20 @@ class MemorySeries(MemoryPart):
                 found.append(SeriesCell(each.grain, each.start, each.key, cell))
         return found
 
-    async def sums(self, query: SeriesQuery, bounds: Sequence[int]) -> tuple[list[tuple[CellKey, Cell]], list[Cell]]:
+    async def sums(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
         cells: dict[CellKey, Cell] = {}
-        steps = [Cell() for _ in bounds[1:]]
         for each in await self.details(query):
             cells.setdefault(each.key, Cell()).add(each.cell)
-            place = bisect_right(bounds, each.start + WIDTH_MS[query.grain] // 2) - 1
-            merge(steps[place].to_operator, each.cell.to_operator)
-            merge(steps[place].to_receipt, each.cell.to_receipt)
-        return list(cells.items()), steps
+        return list(cells.items())
+
+    async def delays(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
+        delays: dict[int, Cell] = {}
+        for each in await self.details(query):
+            if each.cell.to_operator or each.cell.to_receipt:
+                cell = delays.setdefault(each.start, Cell())
+                merge(cell.to_operator, each.cell.to_operator)
+                merge(cell.to_receipt, each.cell.to_receipt)
+        return list(delays.items())
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         series = self._open().series

@@ -1,4 +1,4 @@
-"""Series: counts of events in each minute, hour and day, by account, connector, country and network.
+"""Series: counts of events in each minute, hour, day, week and eight weeks, by account, connector, country and network.
 
 Each event counts at its own time: a message accepted at 10:59 and delivered at 11:01 counts as accepted in one hour and
 as delivered in the next. Times are milliseconds since the epoch, money is micro-credits.
@@ -23,6 +23,9 @@ class Grain(IntEnum):
     MINUTE = 0
     HOUR = 1
     DAY = 2
+    WEEK = 3
+    EIGHT_WEEKS = 4
+    """Weeks are for sums alone: a year has a twentieth of the cells that days have."""
 
     @property
     def ms(self) -> int:
@@ -34,7 +37,7 @@ class Grain(IntEnum):
         return at - at % WIDTH_MS[self]
 
 
-WIDTH_MS: Final = (60_000, 3_600_000, 86_400_000)
+WIDTH_MS: Final = (60_000, 3_600_000, 86_400_000, 7 * 86_400_000, 56 * 86_400_000)
 """Widths of the spans, by their numbers."""
 
 

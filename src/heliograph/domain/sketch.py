@@ -5,8 +5,9 @@ the sketch of all values. A quantile is accurate to 1/32 of the value (`RELATIVE
 each, and above that each doubling is divided into 16, as in HdrHistogram.
 """
 
-from collections.abc import Mapping
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from struct import pack, unpack
 from typing import Final
 
 Sketch = dict[int, int]
@@ -18,7 +19,11 @@ _EXACT: Final = 32
 _BITS: Final = 4
 """Each doubling has two to this power of buckets."""
 
-_MORE: Final = 0x80
+_FORMATS: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""Formats of the module `struct`, by the octets of a number."""
+
+_FARTHEST: Final = 255
+"""The largest distance that an octet has. Buckets that are farther apart have empty buckets between them."""
 
 
 def add(sketch: Sketch, value: int, count: int = 1) -> None:
@@ -55,16 +60,6 @@ def merge(sketch: Sketch, other: Mapping[int, int]) -> None:
         sketch[bucket] = sketch.get(bucket, 0) + count
 
 
-def take_away(sketch: Sketch, other: Mapping[int, int]) -> None:
-    """Subtracts the counts of another sketch that was merged into it."""
-    for bucket, count in other.items():
-        left = sketch.get(bucket, 0) - count
-        if left > 0:
-            sketch[bucket] = left
-        else:
-            sketch.pop(bucket, None)
-
-
 def quantile(sketch: Mapping[int, int], share: float) -> float | None:
     """Returns the value that this share of the values does not exceed, for example 0.95; None for an empty sketch."""
     total = sum(sketch.values())
@@ -80,40 +75,47 @@ def quantile(sketch: Mapping[int, int], share: float) -> float | None:
 
 
 def encode_sketch(sketch: Mapping[int, int]) -> bytes:
-    """Packs a sketch: for each bucket its distance from the previous bucket and its count, seven bits in an octet."""
-    packed = bytearray()
-    before = 0
-    for bucket in sorted(sketch):
-        for number in (bucket - before, sketch[bucket]):
-            while number >= _MORE:
-                packed.append(number & (_MORE - 1) | _MORE)
-                number >>= 7
-            packed.append(number)
-        before = bucket
-    return bytes(packed)
+    """Packs a sketch: the octets of a count (1, 2, 4 or 8), the first bucket (2 octets), for each further bucket its
+    distance from the previous bucket (1 octet), and the counts. Numbers are little-endian. An empty sketch has no
+    octets.
+    """
+    if not sketch:
+        return b""
+    buckets = sorted(sketch)
+    distances, counts = bytearray(), [sketch[buckets[0]]]
+    for before, bucket in pairwise(buckets):
+        empty, distance = divmod(bucket - before - 1, _FARTHEST)
+        distances += bytes([_FARTHEST]) * empty + bytes([distance + 1])
+        counts += [0] * empty + [sketch[bucket]]
+    octets = next(octets for octets in _FORMATS if max(counts) >> 8 * octets == 0)
+    packed = pack(f"<{len(counts)}{_FORMATS[octets]}", *counts)
+    return bytes([octets]) + buckets[0].to_bytes(2, "little") + distances + packed
 
 
 def decode_sketch(packed: bytes) -> Sketch:
     """Unpacks octets of `encode_sketch`."""
-    first = 1 + (len(packed) > 1 and packed[0] >= _MORE)
-    rest = packed[first:]
-    if rest.isascii() and packed[first - 1 : first].isascii():
-        # the usual case: each number has an octet, except for the first bucket
-        bucket = packed[0] & (_MORE - 1) if packed else 0
-        bucket |= packed[1] << 7 if first > 1 else 0
-        return dict(zip(accumulate(rest[1::2], initial=bucket), rest[::2], strict=False))
-    sketch: Sketch = {}
-    bucket = number = shift = 0
-    is_bucket = True
-    for octet in packed:
-        number |= (octet & (_MORE - 1)) << shift
-        if octet & _MORE:
-            shift += 7
-            continue
-        if is_bucket:
-            bucket += number
-        else:
-            sketch[bucket] = number
-        is_bucket = not is_bucket
-        number = shift = 0
-    return sketch
+    sums: list[int] = []
+    add_packed(packed, sums)
+    return sketch_of(sums)
+
+
+def add_packed(packed: bytes, sums: list[int]) -> None:
+    """Adds the counts of a packed sketch to a list of counts by bucket, which grows as needed. A sum of many sketches
+    takes a third of the time of `decode_sketch` and `merge`."""
+    if not packed:
+        return
+    octets = packed[0]
+    number = (len(packed) - 2) // (1 + octets)
+    distances, rest = packed[3 : 2 + number], packed[2 + number :]
+    counts: Sequence[int] = rest if octets == 1 else unpack(f"<{number}{_FORMATS[octets]}", rest)
+    first = packed[1] | packed[2] << 8
+    missing = first + sum(distances) + 1 - len(sums)
+    if missing > 0:
+        sums.extend([0] * missing)
+    for bucket, count in zip(accumulate(distances, initial=first), counts, strict=True):
+        sums[bucket] += count
+
+
+def sketch_of(sums: Sequence[int]) -> Sketch:
+    """Returns the sketch with these counts by bucket."""
+    return {bucket: count for bucket, count in enumerate(sums) if count}

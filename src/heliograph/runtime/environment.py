@@ -41,7 +41,7 @@ class TimeLimits:
     callback_retry: float
     inbound_parts: float = 1 / 6
     series_days: tuple[float, ...] = (7, 90, 3 * 365)
-    """Days for which minutes, hours and days of the series are kept."""
+    """Days for which minutes, hours and days of the series are kept. Weeks are kept as days are."""
 
 
 @dataclass(slots=True)

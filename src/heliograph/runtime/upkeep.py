@@ -271,8 +271,12 @@ class Housekeeping:
         if self._due("series", SERIES_ROUNDS) and await series.settle(OWED_SERIES) < OWED_SERIES:
             self._unfinished.discard("series")
         if self._due("old series", SERIES_KEPT_ROUNDS):
-            kept = zip(Grain, self._limits.series_days, strict=True)
-            found = [await series.forget(grain, now - int(days * 24 * HOUR_MS), BATCH) for grain, days in kept]
+            days = self._limits.series_days
+            found = [
+                # a week must outlast the days in it
+                await series.forget(grain, now - int(days[min(grain, Grain.DAY)] * 24 * HOUR_MS) - grain.ms, BATCH)
+                for grain in Grain
+            ]
             self._repeat("old series", max(found))
         if self._round % DOUBT_ROUNDS == 0:
             await self._doubts.look()

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from heliograph.domain.sketch import (
     RELATIVE_ERROR,
+    add_packed,
     bucket_of,
     decode_sketch,
     encode_sketch,
     merge,
     middle_of,
     quantile,
-    take_away,
 )
 
 VALUES = st.integers(0, 1 << 40)
@@ -57,16 +57,19 @@ def test_sketches_merge_in_any_order_into_that_of_all_values(one: list[int], two
     assert left == right == sketch_of(one + two + three)
 
 
-@given(st.lists(VALUES), st.lists(VALUES))
-def test_what_is_taken_away_leaves_the_rest(one: list[int], two: list[int]) -> None:
-    sketch = sketch_of(one + two)
-    take_away(sketch, sketch_of(two))
-    assert sketch == sketch_of(one)
-
-
 @given(SKETCHES)
 def test_what_was_packed_is_unpacked(sketch: dict[int, int]) -> None:
     assert decode_sketch(encode_sketch(sketch)) == sketch
+
+
+@given(st.lists(SKETCHES))
+def test_packed_sketches_add_up_as_merged_sketches_do(sketches: list[dict[int, int]]) -> None:
+    merged: dict[int, int] = {}
+    sums: list[int] = []
+    for sketch in sketches:
+        merge(merged, sketch)
+        add_packed(encode_sketch(sketch), sums)
+    assert {bucket: count for bucket, count in enumerate(sums) if count} == merged
 
 
 def test_an_empty_sketch_has_no_quantile() -> None:

@@ -1,5 +1,6 @@
 """Reports: ranges, what they are made of, comparison, parts and tables."""
 
+import random
 from datetime import datetime
 
 import pytest
@@ -8,7 +9,7 @@ from heliograph.admin_api.drawn import shown
 from heliograph.app.ports.series import SeriesCell
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch
 from heliograph.app.resources.report_series import ReportQuery, ViewReports
-from heliograph.app.resources.report_steps import RANGES
+from heliograph.app.resources.report_steps import DAY_MS, RANGES
 from heliograph.app.resources.reports import BY, REPORTS, csv_of, table
 from heliograph.app.resources.reports import row as row_of
 from heliograph.domain.calendar import format_offset
@@ -88,6 +89,38 @@ async def test_a_period_of_days_has_its_own_counts_and_those_of_as_many_days_bef
     assert sum(point.accepted for _, point in found.points) == 3
     assert sum(part.accepted for part in found.connectors.values()) == 3
     assert row_of(found)["title"] == found.range.title
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kolkata"])
+async def test_every_range_adds_up_what_happened_in_it(rig: Rig, zone: str) -> None:
+    """However wide the buckets are that its parts come from."""
+    chance, happened = random.Random(3), []
+    for n in range(300):
+        at = rig.now - int(chance.random() ** 3 * 400 * DAY_MS)
+        made = cell(accepted=1 + n, failures={f"UNDELIV {n % 50:03}": 1}, to_operator={n % 7: 1}, to_receipt={n: 300})
+        happened.append((at, made))
+        await rig.happen(at, made, country=("DE", "FR")[n % 2])
+    for name in (*RANGES, "last month", "last week"):
+        report = await rig.view.report(ReportQuery(name, zone=zone))
+        within = [made for at, made in happened if report.start <= at < report.end]
+        total = Cell()
+        for made in within:
+            total.add(made)
+        for parts in (report.accounts, report.connectors, report.countries, {"": report.total}):
+            found = Cell()
+            for part in parts.values():
+                found.add(part)
+            assert found.counts == total.counts
+            assert sum(found.failures.values()) == len(within)
+            assert (found.to_operator, found.to_receipt) == (total.to_operator, total.to_receipt)
+        assert sum(point.accepted for _, point in report.points) == total.accepted
+        times = [*(at for at, _ in report.delays), report.end]
+        for (start, step), end in zip(report.delays, times[1:], strict=True):
+            expected = Cell()
+            for at, made in happened:
+                if start <= at < end:
+                    expected.add(made)
+            assert (step.to_operator, step.to_receipt) == (expected.to_operator, expected.to_receipt), (name, start)
 
 
 async def test_parts_are_named_and_the_largest_comes_first(rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""Series: counts of events by minute, hour and day, for people."""
+"""Series: counts of events by minute, hour, day, week and eight weeks, for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,8 +40,7 @@ class SeriesCell:
 
 
 class Series(Protocol):
-    """Keeps counts by account, connector, country and network, for each minute, hour and day in which something
-    happened."""
+    """Keeps counts by account, connector, country and network, for each bucket of time in which something happened."""
 
     async def add(self, cells: Sequence[SeriesCell]) -> None:
         """Adds the cells, in a single transaction."""
@@ -60,11 +59,12 @@ class Series(Protocol):
         """Returns codes, reasons and delays of each cell of the query, oldest first. Only buckets that begin from
         `since` on and before `until` (ms after midnight, UTC) are included."""
 
-    async def sums(self, query: SeriesQuery, bounds: Sequence[int]) -> tuple[list[tuple[CellKey, Cell]], list[Cell]]:
-        """Returns the sums of these details: by account, connector, country and network over the whole query, and for
-        each step of time. A step lies between two successive `bounds` (ms); it has the buckets whose middle it has. A
-        cell of a step has delays alone.
-        """
+    async def sums(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
+        """Returns the sums of these details over the whole query, by account, connector, country and network."""
+
+    async def delays(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
+        """Returns the delays of all cells of the query together, by the time at which each bucket begins. A cell has
+        no other counts."""
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         """Deletes up to `limit` cells of buckets that begin before `before`, oldest first; returns how many."""

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 from heliograph.app.ports.series import SeriesQuery
 from heliograph.app.resources.desk import Desk, Invalid, NoSuch, account_id
 from heliograph.app.resources.report_periods import read_period
-from heliograph.app.resources.report_steps import DAY_MS, RangeCut, TimeRange, TimeSteps, cut
+from heliograph.app.resources.report_steps import RangeCut, TimeRange, TimeSteps, cut
 from heliograph.domain import calendar
 from heliograph.domain.series import Cell, CellKey, Grain
-from heliograph.domain.sketch import Sketch, merge, quantile, take_away
+from heliograph.domain.sketch import Sketch, quantile
 
 DEFAULT_RANGE: Final = "24h"
 Points = list[tuple[int, Cell]]
@@ -88,7 +88,6 @@ class ViewReports:
         report = self._begin(span, parts)
         points = await self._points(span, parts.steps, wanted)
         report.points = _up_to(points, self._desk.now)
-        report.total = _sum(points)
         report.points_before = await self._points(span, parts.before, wanted)
         report.before = _sum(report.points_before)
         await self._break_down(report, parts, wanted)
@@ -151,44 +150,21 @@ class ViewReports:
                 report.networks.setdefault(key.network, Cell()),
             ]
 
-        delays: Points = [(at, Cell()) for at in parts.delays.bounds[:-1]]
+        cells: dict[CellKey, Cell] = {}
         for grain, start, end in parts.steps.pieces(coarse):
             query = replace(wanted, grain=grain, start=start, end=end)
-            for key, cell in await series.totals(query):
-                for group in groups(key, cell):
-                    group.add(cell)
-            sums, steps = await series.sums(query, parts.delays.bounds)
-            for key, cell in sums:
-                for group in (*groups(key, cell), report.total):
-                    group.add(cell)
-            for (_, delay), step in zip(delays, steps, strict=True):
-                delay.add(step)
-            if grain is Grain.DAY:
-                await self._move(parts.delays, delays, replace(query, grain=Grain.HOUR))
-        report.delays = _up_to(delays, self._desk.now)
+            for key, cell in (*await series.totals(query), *await series.sums(query)):
+                cells.setdefault(key, Cell()).add(cell)
+        for key, cell in cells.items():
+            for group in (*groups(key, cell), report.total):
+                group.add(cell)
+        grain = coarse if parts.delays.of_days() else min(coarse, Grain.HOUR)
+        query = replace(wanted, grain=grain, start=parts.delays.start, end=parts.delays.end)
+        report.delays = _up_to(_stepped(await series.delays(query), parts.delays), self._desk.now)
         report.accounts = _ranked(report.accounts)
         report.connectors = _ranked(report.connectors)
         report.countries = _ranked(report.countries)
         report.networks = _ranked(report.networks)
-
-    async def _move(self, steps: TimeSteps, delays: Points, query: SeriesQuery) -> None:
-        """Moves delays from the step that has the middle of their day of UTC to the one that has their hour. What they
-        add up to stays, and so many hours need not be read as days have."""
-        hours = steps.moved()
-        if hours is None:
-            return
-        moves: dict[tuple[int, int], Cell] = {}
-        for each in await self._store.series.details(query, *hours):
-            counted, happened = steps.place(Grain.DAY.start(each.start) + DAY_MS // 2), steps.place(each.start)
-            if counted != happened:
-                moved = moves.setdefault((counted, happened), Cell())
-                merge(moved.to_operator, each.cell.to_operator)
-                merge(moved.to_receipt, each.cell.to_receipt)
-        for (counted, happened), moved in moves.items():
-            take_away(delays[counted][1].to_operator, moved.to_operator)
-            take_away(delays[counted][1].to_receipt, moved.to_receipt)
-            merge(delays[happened][1].to_operator, moved.to_operator)
-            merge(delays[happened][1].to_receipt, moved.to_receipt)
 
 
 def _name(names: Mapping[int, str], number: int) -> str:

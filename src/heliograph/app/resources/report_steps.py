@@ -86,25 +86,23 @@ class TimeSteps:
         return Grain.HOUR if span.fine is Grain.DAY and not self.of_days() else span.fine
 
     def pieces(self, coarse: Grain) -> Iterator[tuple[Grain, int, int]]:
-        """Yields pieces of the whole time as grain, start and end: coarse buckets, and hours at both ends if the time
-        begins or ends within a coarse bucket."""
-        width = WIDTH_MS[coarse]
-        first, last = -(-self.start // width) * width, self.end // width * width
-        for grain, start, end in (
-            (Grain.HOUR, self.start, first), (coarse, first, last), (Grain.HOUR, last, self.end),
-        ):  # fmt: skip
-            if start < end:
-                yield grain, start, end
+        """Yields pieces of the whole time as grain, start and end: buckets as wide as possible, so that there are few.
+        The narrowest are hours, or minutes if `coarse` is."""
+        return _pieces(self.start, self.end, [grain for grain in Grain if grain >= min(coarse, Grain.HOUR)])
 
-    def moved(self) -> tuple[int, int] | None:
-        """Returns the hours of a UTC day that may belong to another step than its noon, as ms from and until after
-        midnight; None if there are none. Steps must be days."""
-        after = {at % DAY_MS for at in self.bounds} - {0}
-        if not after:
-            return None
-        late = [at for at in after if at > DAY_MS // 2]
-        early = [at for at in after if at <= DAY_MS // 2]
-        return 0 if early else min(late), DAY_MS if late else max(early)
+
+def _pieces(start: int, end: int, grains: Sequence[Grain]) -> Iterator[tuple[Grain, int, int]]:
+    *narrower, widest = grains
+    width = WIDTH_MS[widest]
+    first, last = -(-start // width) * width, end // width * width
+    if first < last:
+        if narrower:
+            yield from _pieces(start, first, narrower)
+        yield widest, first, last
+        if narrower:
+            yield from _pieces(last, end, narrower)
+    elif narrower and start < end:
+        yield from _pieces(start, end, narrower)
 
 
 @dataclass(frozen=True, slots=True)

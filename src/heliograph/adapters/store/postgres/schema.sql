@@ -392,7 +392,8 @@ CREATE TABLE refused_request (
 CREATE INDEX refused_request_kind ON refused_request (account, reason, id);
 CREATE INDEX refused_request_at ON refused_request (at);
 
--- Counts of events by minute, hour and day, without empty buckets. domain.series describes a cell.
+-- Counts of events by minute, hour, day, week and eight weeks, without empty buckets. domain.series describes a cell,
+-- and adapters/store/shared/series.py the sums.
 CREATE TABLE series (
     start       bigint NOT NULL,
     account     bigint NOT NULL,
@@ -409,7 +410,7 @@ CREATE TABLE series (
     resent      bigint NOT NULL,
     confirmed   bigint NOT NULL,
     denied      bigint NOT NULL,
-    grain       smallint NOT NULL,             -- Grain
+    grain       smallint NOT NULL,             -- Grain; plus 16 for its sums
     country     text COLLATE "C" NOT NULL,
     network     text COLLATE "C" NOT NULL,           -- MCCMNC; '' if it is not known
     failures    text NOT NULL,                 -- JSON object: counts by state and code; '' for none

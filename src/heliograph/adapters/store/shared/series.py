@@ -1,18 +1,27 @@
-"""`app.ports.Series`: counts by minute, hour and day."""
+"""`app.ports.Series`: counts by minute, hour, day, week and eight weeks.
+
+A bucket of a minute, hour or day also has *sums*: a cell for each connector, each country and each network, and one for
+everything. So a chart reads a row of each bucket instead of hundreds. The row of a sum has the number of its grain plus
+SUMS, and ANY or ANYWHERE for each part of its key that is not told apart.
+"""
 
 import json
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, browse, first, listing, write
 from heliograph.app.observing.tally import Tally
 from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
-from heliograph.domain.series import COUNTS, WIDTH_MS, Cell, CellKey, Grain, count
-from heliograph.domain.sketch import decode_sketch, encode_sketch, merge
+from heliograph.domain.series import COUNTS, Cell, CellKey, Grain, count
+from heliograph.domain.sketch import add_packed, decode_sketch, encode_sketch, sketch_of
 
 ANY: Final = -1
 ANYWHERE: Final = "*"
+SUMS: Final = 16
+"""Difference between the numbers of a grain and of its sums."""
+
+SUMS_OF_A_CELL: Final = 4
+SUMMED: Final = (Grain.MINUTE, Grain.HOUR, Grain.DAY)
 
 
 class StoredSeries(Operations):
@@ -38,16 +47,21 @@ class StoredSeries(Operations):
             return 0
         tally = yield from _count_rows({key for _, key, at in owed if not at}, {key for _, key, at in owed if at})
         yield from _add(
-            SeriesCell(grain, start, key, cell)
-            for grain in Grain
-            for (start, key), cell in tally.widened(grain).items()
+            [
+                SeriesCell(grain, start, key, cell)
+                for grain in Grain
+                for (start, key), cell in tally.widened(grain).items()
+            ]
         )
         yield Q.delete_series_owed(ids=[number for number, _, _ in owed])
         return len(owed)
 
     @listing
     def points(self, query: SeriesQuery) -> Steps[list[tuple[int, Cell]]]:
-        rows = yield Q.series_points(**series_values(query))
+        if _has_sums(query):
+            rows = yield Q.points_of_sums(**series_values(query, SUMS))
+        else:
+            rows = yield Q.series_points(**series_values(query))
         return [(start, Cell(map(int, counts))) for start, *counts in rows]
 
     @browse
@@ -64,18 +78,27 @@ class StoredSeries(Operations):
         ]
 
     @browse
-    def sums(self, query: SeriesQuery, bounds: Sequence[int]) -> Steps[tuple[list[tuple[CellKey, Cell]], list[Cell]]]:
-        rows = yield Q.series_details(**series_values(query), since=0, until=DAY_MS)
-        return _summed(rows, WIDTH_MS[query.grain] // 2, bounds)
+    def sums(self, query: SeriesQuery) -> Steps[list[tuple[CellKey, Cell]]]:
+        return _summed((yield Q.series_details(**series_values(query), since=0, until=DAY_MS)))
+
+    @browse
+    def delays(self, query: SeriesQuery) -> Steps[list[tuple[int, Cell]]]:
+        if _has_sums(query):
+            rows = yield Q.delays_of_sums(**series_values(query, SUMS))
+        else:
+            rows = yield Q.series_delays(**series_values(query))
+        return _delays(rows)
 
     @write
     def forget(self, grain: Grain, before: int, limit: int) -> Steps[int]:
+        yield Q.forget_series(grain=grain + SUMS, before=before, limit=SUMS_OF_A_CELL * limit)
         return len((yield Q.forget_series(grain=int(grain), before=before, limit=limit)))
 
 
-def series_values(query: SeriesQuery) -> dict[str, Any]:
+def series_values(query: SeriesQuery, kind: int = 0) -> dict[str, Any]:
+    """`kind`: SUMS for sums, 0 for cells."""
     return {
-        "grain": int(query.grain),
+        "grain": query.grain + kind,
         "start": query.start,
         "end": query.end,
         "account": ANY if query.account is None else query.account,
@@ -85,21 +108,43 @@ def series_values(query: SeriesQuery) -> dict[str, Any]:
     }
 
 
-def _add(cells: Iterable[SeriesCell]) -> Steps[None]:
+def _add(cells: Sequence[SeriesCell]) -> Steps[None]:
     """Adds to the stored cells. They are locked."""
-    for each in cells:
-        found = yield from first(Q.series_cell(**place_values(each)))
+    for kind, each in (*((0, cell) for cell in cells), *((SUMS, cell) for cell in sums_of(cells))):
+        found = yield from first(Q.series_cell(**place_values(each, kind)))
         cell = Cell()
         if found is not None:
             cell = _detailed(Cell(found[: len(COUNTS)]), found[len(COUNTS) :])
         cell.add(each.cell)
-        yield Q.put_series_cell(**place_values(each), **cell_values(cell))
+        yield Q.put_series_cell(**place_values(each, kind), **cell_values(cell))
 
 
-def place_values(cell: SeriesCell) -> dict[str, Any]:
+def sums_of(cells: Iterable[SeriesCell]) -> list[SeriesCell]:
+    """Returns the sums of the cells."""
+    sums: dict[tuple[Grain, int, CellKey], Cell] = {}
+    for each in cells:
+        if each.grain in SUMMED:
+            for key in (
+                CellKey(ANY, ANY, ANYWHERE, ANYWHERE),
+                CellKey(ANY, each.key.connector, ANYWHERE, ANYWHERE),
+                CellKey(ANY, ANY, each.key.country, ANYWHERE),
+                CellKey(ANY, ANY, ANYWHERE, each.key.network),
+            ):
+                sums.setdefault((each.grain, each.start, key), Cell()).add(each.cell)
+    return [SeriesCell(*place, cell) for place, cell in sums.items()]
+
+
+def _has_sums(query: SeriesQuery) -> bool:
+    """Returns True if the cells of each bucket that the query finds have a sum."""
+    told_apart = [each for each in (query.connector, query.country, query.network) if each is not None]
+    return query.grain in SUMMED and query.account is None and len(told_apart) <= 1
+
+
+def place_values(cell: SeriesCell, kind: int = 0) -> dict[str, Any]:
+    """`kind`: SUMS for sums, 0 for cells."""
     key = cell.key
     return {
-        "grain": int(cell.grain),
+        "grain": cell.grain + kind,
         "start": cell.start,
         "account": key.account,
         "connector": key.connector,
@@ -118,36 +163,42 @@ def cell_values(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _summed(rows: Rows, to_middle: int, bounds: Sequence[int]) -> tuple[list[tuple[CellKey, Cell]], list[Cell]]:
-    """Adds up rows of details, which are in the order of time. `to_middle`: half the width of a bucket.
+def _summed(rows: Rows) -> list[tuple[CellKey, Cell]]:
+    """Adds up rows of details. There may be thousands, so this makes no cell or sketch for a row."""
+    cells: dict[tuple[Any, ...], tuple[Cell, list[int], list[int]]] = {}
+    for row in rows:
+        failures, refusals, to_operator, to_receipt = row[5:]
+        key = tuple(row[1:5])
+        found = cells.get(key)
+        if found is None:
+            found = cells[key] = Cell(), [], []
+        for text, counts in ((failures, found[0].failures), (refusals, found[0].refusals)):
+            if text:
+                for name, number in json.loads(text).items():
+                    if name in counts:
+                        counts[name] += number
+                    else:
+                        count(counts, name, number)
+        add_packed(bytes(to_operator), found[1])
+        add_packed(bytes(to_receipt), found[2])
+    for cell, operator_delays, receipt_delays in cells.values():
+        cell.to_operator, cell.to_receipt = sketch_of(operator_delays), sketch_of(receipt_delays)
+    return [(CellKey(*key), cell) for key, (cell, _, _) in cells.items()]
 
-    A year has tens of thousands of rows. So this makes no cell for a row, and reads equal texts of JSON once.
-    """
-    cells: dict[tuple[int, int, str, str], Cell] = {}
-    steps = [Cell() for _ in bounds[1:]]
-    texts: dict[str, dict[str, int]] = {"": {}}
-    at, step = -1, Cell()
-    for start, account, connector, country, network, failures, refusals, to_operator, to_receipt in rows:
-        if start != at:
-            at, step = start, steps[bisect_right(bounds, start + to_middle) - 1]
-        key = (account, connector, country, network)
-        cell = cells.get(key)
-        if cell is None:
-            cell = cells[key] = Cell()
-        for text, counts in ((failures, cell.failures), (refusals, cell.refusals)):
-            if text not in texts:
-                texts[text] = json.loads(text)
-            for name, number in texts[text].items():
-                count(counts, name, number)
-        if to_operator:
-            sketch = decode_sketch(bytes(to_operator))
-            merge(cell.to_operator, sketch)
-            merge(step.to_operator, sketch)
-        if to_receipt:
-            sketch = decode_sketch(bytes(to_receipt))
-            merge(cell.to_receipt, sketch)
-            merge(step.to_receipt, sketch)
-    return [(CellKey(*key), cell) for key, cell in cells.items()], steps
+
+def _delays(rows: Rows) -> list[tuple[int, Cell]]:
+    """Adds up rows of delays by their times."""
+    buckets: dict[int, tuple[list[int], list[int]]] = {}
+    for start, to_operator, to_receipt in rows:
+        found = buckets.setdefault(start, ([], []))
+        add_packed(bytes(to_operator), found[0])
+        add_packed(bytes(to_receipt), found[1])
+    delays = []
+    for start, sums in buckets.items():
+        cell = Cell()
+        cell.to_operator, cell.to_receipt = map(sketch_of, sums)
+        delays.append((start, cell))
+    return delays
 
 
 def _encode(counts: dict[str, int]) -> str:

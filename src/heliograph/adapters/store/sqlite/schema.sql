@@ -369,9 +369,10 @@ CREATE TABLE refused_request (
 CREATE INDEX refused_request_kind ON refused_request (account, reason, id);
 CREATE INDEX refused_request_at ON refused_request (at);
 
--- Counts of events by minute, hour and day, without empty buckets. domain.series describes a cell.
+-- Counts of events by minute, hour, day, week and eight weeks, without empty buckets. domain.series describes a cell,
+-- and adapters/store/shared/series.py the sums.
 CREATE TABLE series (
-    grain       INTEGER NOT NULL,              -- Grain
+    grain       INTEGER NOT NULL,              -- Grain; plus 16 for its sums
     start       INTEGER NOT NULL,
     account     INTEGER NOT NULL,
     connector   INTEGER NOT NULL,

@@ -42,6 +42,27 @@ WHERE grain = :grain AND start >= :start AND start < :end AND (account = :accoun
   AND (network = :network OR :network = '*')
 GROUP BY start ORDER BY start;
 
+-- points_of_sums: Counts by bucket of time, from the sums of a connector, country or network, or of everything.
+SELECT start, accepted, segments, submitted, delivered, failed, cancelled, inbound, refused, spend, resent, confirmed,
+    denied
+FROM series
+WHERE grain = :grain AND start >= :start AND start < :end AND account = :account AND connector = :connector
+  AND country = :country AND network = :network
+ORDER BY start;
+
+-- series_delays: Delays by bucket of time.
+SELECT start, to_operator, to_receipt FROM series
+WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
+  AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
+  AND (network = :network OR :network = '*') AND (length(to_operator) > 0 OR length(to_receipt) > 0)
+ORDER BY start;
+
+-- delays_of_sums: Delays by bucket of time, from the same sums.
+SELECT start, to_operator, to_receipt FROM series
+WHERE grain = :grain AND start >= :start AND start < :end AND account = :account AND connector = :connector
+  AND country = :country AND network = :network AND (length(to_operator) > 0 OR length(to_receipt) > 0)
+ORDER BY start;
+
 -- series_totals: Sums by account, connector, country and network.
 SELECT account, connector, country, network, sum(accepted), sum(segments), sum(submitted), sum(delivered),
     sum(failed), sum(cancelled), sum(inbound), sum(refused), sum(spend), sum(resent), sum(confirmed), sum(denied)
