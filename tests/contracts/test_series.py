@@ -75,13 +75,13 @@ async def test_sums_are_what_the_details_add_up_to(store: Store) -> None:
     }
     assert [key for key, _ in await store.series.sums(replace(query, account=2))] == [CellKey(2, 1, "DE")]
     assert await store.series.sums(replace(query, account=3)) == []
-    delays = await store.series.delays(query)
-    assert [(start, each.to_operator, each.to_receipt) for start, each in delays] == [
-        (day, {5: 3, 7: 1}, {40: 2, 41: 1}),
-        (day + HOUR, {}, {300: 200}),
-        (day + 2 * HOUR, {5: 1}, {}),
+    delays = await store.series.delays(query, [day, day + 1, day + 2 * HOUR, day + 3 * HOUR])
+    assert [(each.to_operator, each.to_receipt) for each in delays] == [
+        ({5: 3, 7: 1}, {40: 2, 41: 1}),
+        ({}, {300: 200}),
+        ({5: 1}, {}),
     ]
-    assert not any(each.failures or each.refusals or any(each.counts) for _, each in delays)
+    assert not any(each.failures or each.refusals or any(each.counts) for each in delays)
 
 
 async def test_points_and_delays_are_those_of_the_cells_whatever_is_asked_for(store: Store) -> None:
@@ -102,17 +102,17 @@ async def test_points_and_delays_are_those_of_the_cells_whatever_is_asked_for(st
         await store.series.add(made[:3])
         for asked in filters:
             query = SeriesQuery(grain, *EVER, **asked)  # type: ignore[arg-type]
-            points, delays = dict(await store.series.points(query)), dict(await store.series.delays(query))
-            for start in starts:
+            points = dict(await store.series.points(query))
+            delays = await store.series.delays(query, [0, *starts, EVER[1]])
+            for start, found in zip(starts, delays[1:], strict=True):
                 expected = Cell()
                 for each in [*made, *made[:3]]:
                     if each.start == start and all(getattr(each.key, name) == value for name, value in asked.items()):
                         expected.add(each.cell)
                 assert points.pop(start, Cell()).counts == expected.counts, (grain, asked)
-                found = delays.pop(start, Cell())
                 assert (found.to_operator, found.to_receipt) == (expected.to_operator, expected.to_receipt)
             assert not points
-            assert not delays
+            assert (delays[0].to_operator, delays[0].to_receipt) == ({}, {})
 
 
 async def test_sums_are_forgotten_with_their_cells(store: Store) -> None:
@@ -123,7 +123,7 @@ async def test_sums_are_forgotten_with_their_cells(store: Store) -> None:
     query = SeriesQuery(Grain.MINUTE, *EVER)
     for asked in (query, replace(query, connector=1), replace(query, country="DE"), replace(query, network="")):
         assert [start for start, _ in await store.series.points(asked)] == [kept]
-        assert [start for start, _ in await store.series.delays(asked)] == [kept]
+        assert [each.to_operator for each in await store.series.delays(asked, [0, kept, EVER[1]])] == [{}, {5: 1}]
 
 
 async def test_counts_add_up_and_are_found_by_what_they_are_of(store: Store) -> None:

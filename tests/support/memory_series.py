@@ -1,5 +1,6 @@
 """Series in the in-memory store."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from heliograph.app.observing.tally import Tally
@@ -58,14 +59,13 @@ class MemorySeries(MemoryPart):
             cells.setdefault(each.key, Cell()).add(each.cell)
         return list(cells.items())
 
-    async def delays(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
-        delays: dict[int, Cell] = {}
+    async def delays(self, query: SeriesQuery, bounds: Sequence[int]) -> list[Cell]:
+        delays = [Cell() for _ in bounds[1:]]
         for each in await self.details(query):
-            if each.cell.to_operator or each.cell.to_receipt:
-                cell = delays.setdefault(each.start, Cell())
-                merge(cell.to_operator, each.cell.to_operator)
-                merge(cell.to_receipt, each.cell.to_receipt)
-        return list(delays.items())
+            cell = delays[bisect_right(bounds, each.start) - 1]
+            merge(cell.to_operator, each.cell.to_operator)
+            merge(cell.to_receipt, each.cell.to_receipt)
+        return delays
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         series = self._open().series

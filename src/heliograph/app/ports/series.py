@@ -62,9 +62,10 @@ class Series(Protocol):
     async def sums(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
         """Returns the sums of these details over the whole query, by account, connector, country and network."""
 
-    async def delays(self, query: SeriesQuery) -> list[tuple[int, Cell]]:
-        """Returns the delays of all cells of the query together, by the time at which each bucket begins. A cell has
-        no other counts."""
+    async def delays(self, query: SeriesQuery, bounds: Sequence[int]) -> list[Cell]:
+        """Returns the delays of all cells of the query together, for each step of time. A step lies between two
+        successive `bounds` (ms), of which the first is the start of the query; it has the buckets that begin in it. A
+        cell has no other counts."""
 
     async def forget(self, grain: Grain, before: int, limit: int) -> int:
         """Deletes up to `limit` cells of buckets that begin before `before`, oldest first; returns how many."""

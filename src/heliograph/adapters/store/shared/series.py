@@ -6,6 +6,7 @@ SUMS, and ANY or ANYWHERE for each part of its key that is not told apart.
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
@@ -82,12 +83,12 @@ class StoredSeries(Operations):
         return _summed((yield Q.series_details(**series_values(query), since=0, until=DAY_MS)))
 
     @browse
-    def delays(self, query: SeriesQuery) -> Steps[list[tuple[int, Cell]]]:
+    def delays(self, query: SeriesQuery, bounds: Sequence[int]) -> Steps[list[Cell]]:
         if _has_sums(query):
             rows = yield Q.delays_of_sums(**series_values(query, SUMS))
         else:
             rows = yield Q.series_delays(**series_values(query))
-        return _delays(rows)
+        return _delays(rows, bounds)
 
     @write
     def forget(self, grain: Grain, before: int, limit: int) -> Steps[int]:
@@ -186,19 +187,17 @@ def _summed(rows: Rows) -> list[tuple[CellKey, Cell]]:
     return [(CellKey(*key), cell) for key, (cell, _, _) in cells.items()]
 
 
-def _delays(rows: Rows) -> list[tuple[int, Cell]]:
-    """Adds up rows of delays by their times."""
-    buckets: dict[int, tuple[list[int], list[int]]] = {}
+def _delays(rows: Rows, bounds: Sequence[int]) -> list[Cell]:
+    """Adds up rows of delays by steps of time."""
+    steps: list[tuple[list[int], list[int]]] = [([], []) for _ in bounds[1:]]
     for start, to_operator, to_receipt in rows:
-        found = buckets.setdefault(start, ([], []))
-        add_packed(bytes(to_operator), found[0])
-        add_packed(bytes(to_receipt), found[1])
-    delays = []
-    for start, sums in buckets.items():
-        cell = Cell()
+        operator_delays, receipt_delays = steps[bisect_right(bounds, start) - 1]
+        add_packed(bytes(to_operator), operator_delays)
+        add_packed(bytes(to_receipt), receipt_delays)
+    cells = [Cell() for _ in steps]
+    for cell, sums in zip(cells, steps, strict=True):
         cell.to_operator, cell.to_receipt = map(sketch_of, sums)
-        delays.append((start, cell))
-    return delays
+    return cells
 
 
 def _encode(counts: dict[str, int]) -> str:
