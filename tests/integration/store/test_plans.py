@@ -201,3 +201,12 @@ def test_dates_of_costs_that_have_passed_are_not_read(db: sqlite3.Connection, na
     db.set_progress_handler(lambda: ticks.append(1), 100)
     db.execute(statement.text, {each: values[each] for each in statement.parameters}).fetchall()
     assert len(ticks) < 20, "in hundreds of instructions of SQLite"
+
+
+@pytest.mark.parametrize("name", ["suppressed_among", "waiting_for"])
+def test_answers_to_phones_are_found_by_their_index(db: sqlite3.Connection, name: str) -> None:
+    """The index is partial, so a statement must exclude 0 to use it. Without it each waiting message read all inbound
+    messages."""
+    text = plan_of(db, name)
+    assert "SEARCH i USING COVERING INDEX inbound_replied (replied=?)" in text
+    assert "SCAN i" not in text

@@ -102,7 +102,7 @@ BEGIN
         WHERE q.account = p_account AND q.phone = p_number AND q.node IS NULL AND NOT q.attempted
           AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
           AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status IN (0, {NO_ANSWER}))
-          AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
+          AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key AND i.replied <> 0)
         ORDER BY q.key FOR UPDATE
     );
     IF cardinality(keys) > 0 THEN

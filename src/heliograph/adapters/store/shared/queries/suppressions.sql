@@ -12,7 +12,7 @@ SELECT q.key FROM queue AS q
 WHERE q.account = :account AND q.phone = :number AND q.node IS NULL AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
   AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status IN (0, {NO_ANSWER}))
-  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key)
+  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key AND i.replied <> 0)
 ORDER BY q.key;
 
 -- withdraw: Withdraws messages to recipients who opted out.
@@ -37,4 +37,4 @@ JOIN account AS a ON a.id = m.account AND a.suppressed = {true}
 JOIN suppression AS s ON s.account = m.account AND s.digest = {digest_of}
 WHERE q.key {among(keys)} AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS t WHERE t.key = q.key)
-  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key);
+  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key AND i.replied <> 0);
