@@ -14,6 +14,7 @@ import pytest
 from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.sqlite import SqliteStore
 from heliograph.app.ports import Unavailable
+from heliograph.domain.money.amounts import EntryKind
 from tests.support.store import Given
 
 FLIPS = 60
@@ -21,10 +22,10 @@ SEED = 34
 
 CONTRADICTED = (
     "SELECT id, balance FROM account ORDER BY id",
-    "SELECT account, key, kind, amount FROM ledger ORDER BY account, key, kind",
+    f"SELECT account, iif(kind = {EntryKind.TOP_UP:d}, 0, key), kind, amount FROM ledger ORDER BY 1, 2, 3, 4",
     "SELECT key, account, price, state FROM message ORDER BY key",
 )
-"""Values that other rows prove."""
+"""Values that other rows prove. Nothing proves the time of a top-up, which is its key."""
 
 
 async def filled(path: Path) -> bytes:
@@ -100,3 +101,10 @@ async def test_a_torn_page_is_found(tmp_path: Path) -> None:
         torn[page * 4096 : page * 4096 + 512] = bytes(512)
         (tmp_path / "torn.db").write_bytes(torn)
         assert await findings(tmp_path / "torn.db"), page
+
+
+async def test_a_name_in_the_schema_that_is_no_text_any_more_is_found(tmp_path: Path) -> None:
+    """SQLite's error has the name, and Python cannot decode it."""
+    whole = await filled(tmp_path / "store.db")
+    (tmp_path / "named.db").write_bytes(whole.replace(b"WHERE substr(", b"WHERE \xf3ubstr("))
+    assert await findings(tmp_path / "named.db")

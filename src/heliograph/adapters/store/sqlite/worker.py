@@ -84,14 +84,13 @@ class FileConnection:
 
     def _give_up(self, fault: BaseException) -> None:
         """Rolls back, and closes the connection if it may be at fault. Raises Unavailable if the file is at fault."""
-        outage = isinstance(fault, sqlite3.Error) and is_outage(fault)
         try:
             if self._db is not None and self._db.in_transaction:
                 self._db.execute("ROLLBACK")
         except sqlite3.Error:
             self.close()
-        if isinstance(fault, sqlite3.Error) and outage:
-            if not is_passing(fault):
+        if is_outage(fault):
+            if not (isinstance(fault, sqlite3.Error) and is_passing(fault)):
                 self.close()
             raise Unavailable(f"the store cannot be used: {fault}") from fault
 
