@@ -4,11 +4,13 @@ from typing import Final
 
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
-from heliograph.app.observing.tally import Tally
 from heliograph.app.ports import Series, Unavailable
 from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Grain
 from heliograph.runtime.tasks import Background, every
+
+MOST_CELLS: Final = 500
+"""Cells of a transaction: some 30 ms of the store's writer, after which it has its turn for messages."""
 
 WRITE_S: Final = 5.0
 """Seconds between two writes. Charts lag behind by as much, and a crash loses the counts of as much time."""
@@ -22,7 +24,7 @@ class SeriesWriter:
         self._counter = counter
         self._refusals = refusals
         self._store = store
-        self._unwritten: Tally | None = None
+        self._unwritten: list[SeriesCell] = []
         self._task = Background("series", every(WRITE_S, self.write))
 
     def start(self) -> None:
@@ -35,26 +37,28 @@ class SeriesWriter:
         await self.write()
 
     async def write(self) -> None:
-        """Writes the counts since the last call. Counts that the store did not take then come first."""
-        while True:
-            if self._unwritten is None:
-                tally = self._counter.take()
-                for (minute, account, reason), requests in self._refusals.take_minutes().items():
-                    tally.refused(minute, account, reason.value, requests)
-                if not tally:
-                    return
-                self._unwritten = tally
-            try:
-                await self._add(self._unwritten)
-            except Unavailable:
-                return
-            self._unwritten = None
+        """Writes the counts that the store did not take before, and the counts since the last call. Under load there
+        are new counts after each write; they wait for the next call."""
+        if await self._write_cells():
+            self._unwritten = self._take()
+            await self._write_cells()
 
-    async def _add(self, tally: Tally) -> None:
-        await self._store.add(
-            [
-                SeriesCell(grain, start, key, cell)
-                for grain in Grain
-                for (start, key), cell in tally.widened(grain).items()
-            ]
-        )
+    async def _write_cells(self) -> bool:
+        """Writes the cells; returns whether the store took all of them."""
+        while self._unwritten:
+            try:
+                await self._store.add(self._unwritten[:MOST_CELLS])
+            except Unavailable:
+                return False
+            del self._unwritten[:MOST_CELLS]
+        return True
+
+    def _take(self) -> list[SeriesCell]:
+        tally = self._counter.take()
+        for (minute, account, reason), requests in self._refusals.take_minutes().items():
+            tally.refused(minute, account, reason.value, requests)
+        return [
+            SeriesCell(grain, start, key, cell)
+            for grain in Grain
+            for (start, key), cell in tally.widened(grain).items()
+        ]

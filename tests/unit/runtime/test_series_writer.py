@@ -1,13 +1,18 @@
 """What is counted comes into the store once, also where the store fails."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Facts
 from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
-from heliograph.app.ports.series import SeriesQuery
+from heliograph.app.ports.series import SeriesCell, SeriesQuery
 from heliograph.domain import error
 from heliograph.domain.error import Fault
 from heliograph.domain.series import Cell, Grain
+from heliograph.runtime import series_writer
 from heliograph.runtime.series_writer import SeriesWriter
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START, Given
@@ -50,6 +55,37 @@ async def test_what_the_store_did_not_take_is_written_later() -> None:
     await rig.writer.write()
     await rig.writer.write()
     assert (await rig.total()).accepted == 2
+
+
+async def test_counts_of_the_time_of_a_write_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under load there are always some: the writer would never rest."""
+    rig = Rig()
+    account = await rig.begin()
+    add, sizes = rig.store.series.add, []
+
+    async def busy(cells: Sequence[SeriesCell]) -> None:
+        sizes.append(len(cells))
+        await rig.accept(account)
+        await add(cells)
+
+    monkeypatch.setattr(rig.store.series, "add", busy)
+    await rig.accept(account)
+    await rig.writer.write()
+    assert ((await rig.total()).accepted, sizes) == (1, [len(Grain)])
+    await rig.writer.write()
+    assert (await rig.total()).accepted == 2
+
+
+async def test_many_cells_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series_writer, "MOST_CELLS", 2)
+    rig = Rig()
+    await rig.accept(await rig.begin())
+    await rig.writer.write()
+    total = Cell()
+    for grain in Grain:
+        for _, cell in await rig.store.series.points(SeriesQuery(grain, 0, 1 << 50)):
+            total.add(cell)
+    assert total.accepted == len(Grain)
 
 
 async def test_refused_requests_are_counted_by_reason() -> None:
