@@ -40,21 +40,6 @@ def at(start: int, made: Cell, account: int = 1, connector: int = 1, country: st
     return SeriesCell(Grain.MINUTE, start, CellKey(account, connector, country), made)
 
 
-async def test_details_may_be_of_some_hours_of_each_day(store: Store) -> None:
-    day = Grain.DAY.start(BEGUN)
-    hours = [day + hour * HOUR for hour in (0, 5, 23, 24, 29, 47)]
-    await store.series.add([at(each, cell(to_operator={5: 1})) for each in hours])
-    query = SeriesQuery(Grain.MINUTE, *EVER)
-
-    async def found(since: int, until: int) -> list[int]:
-        return [(each.start - day) // HOUR for each in await store.series.details(query, since * HOUR, until * HOUR)]
-
-    assert await found(0, 24) == [0, 5, 23, 24, 29, 47]
-    assert await found(5, 23) == [5, 29]
-    assert await found(0, 5) == [0, 24]
-    assert await found(23, 24) == [23, 47]
-
-
 async def test_sums_are_what_the_details_add_up_to(store: Store) -> None:
     day = Grain.DAY.start(BEGUN)
     made = [

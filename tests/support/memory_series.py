@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from heliograph.app.observing.tally import Tally
-from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import SeriesCell, SeriesQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.series import COUNTS, Cell, CellKey, Grain
 from heliograph.domain.sketch import merge
@@ -42,9 +42,9 @@ class MemorySeries(MemoryPart):
             totals.setdefault(each.key, Cell()).add(Cell(each.cell.counts))
         return sorted(totals.items(), key=lambda each: each[0])
 
-    async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
+    async def details(self, query: SeriesQuery) -> list[SeriesCell]:
         found = []
-        for each in (each for each in self._found(query) if since <= each.start % DAY_MS < until):
+        for each in self._found(query):
             cell = Cell()
             cell.add(each.cell)
             for name in COUNTS:

@@ -131,9 +131,7 @@ class ReceiptFailover:
         policy = self._lane(connector).policy.failover if connector else FailoverPolicy()
         if not policy.receipts or not track.taken or track.accepted < message.segments or message.expires <= now:
             return False
-        if track.held:
-            return False
-        if not all(is_listed(*ending, policy.receipts) for ending in track.states.values()):
+        if track.held or not all(is_listed(*ending, policy.receipts) for ending in track.states.values()):
             return False
         tried = track.tried | {connector}
         instead = self._router.another(message, tried) if len(tried) <= policy.most else None

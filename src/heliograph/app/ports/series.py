@@ -55,9 +55,8 @@ class Series(Protocol):
     async def totals(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
         """Returns plain counts over the whole query, by account, connector, country and network."""
 
-    async def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> list[SeriesCell]:
-        """Returns codes, reasons and delays of each cell of the query, oldest first. Only buckets that begin from
-        `since` on and before `until` (ms after midnight, UTC) are included."""
+    async def details(self, query: SeriesQuery) -> list[SeriesCell]:
+        """Returns codes, reasons and delays of each cell of the query, oldest first."""
 
     async def sums(self, query: SeriesQuery) -> list[tuple[CellKey, Cell]]:
         """Returns the sums of these details over the whole query, by account, connector, country and network."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, browse, first, listing, write
 from heliograph.app.observing.tally import Tally
-from heliograph.app.ports.series import DAY_MS, SeriesCell, SeriesQuery
+from heliograph.app.ports.series import SeriesCell, SeriesQuery
 from heliograph.domain.series import COUNTS, Cell, CellKey, Grain, count
 from heliograph.domain.sketch import add_packed, decode_sketch, encode_sketch, sketch_of
 
@@ -71,8 +71,8 @@ class StoredSeries(Operations):
         return [(CellKey(*row[:4]), Cell(map(int, row[4:]))) for row in rows]
 
     @browse
-    def details(self, query: SeriesQuery, since: int = 0, until: int = DAY_MS) -> Steps[list[SeriesCell]]:
-        rows = yield Q.series_details(**series_values(query), since=since, until=until)
+    def details(self, query: SeriesQuery) -> Steps[list[SeriesCell]]:
+        rows = yield Q.series_details(**series_values(query))
         return [
             SeriesCell(query.grain, start, CellKey(account, connector, country, network), _detailed(Cell(), details))
             for start, account, connector, country, network, *details in rows
@@ -80,7 +80,7 @@ class StoredSeries(Operations):
 
     @browse
     def sums(self, query: SeriesQuery) -> Steps[list[tuple[CellKey, Cell]]]:
-        return _summed((yield Q.series_details(**series_values(query), since=0, until=DAY_MS)))
+        return _summed((yield Q.series_details(**series_values(query))))
 
     @browse
     def delays(self, query: SeriesQuery, bounds: Sequence[int]) -> Steps[list[Cell]]:

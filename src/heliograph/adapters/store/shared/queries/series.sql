@@ -72,12 +72,11 @@ WHERE grain = :grain AND start >= :start AND start < :end AND (account = :accoun
   AND (network = :network OR :network = '*')
 GROUP BY account, connector, country, network ORDER BY account, connector, country, network;
 
--- series_details: Codes, reasons and delays of cells that have any, of some hours of each day.
+-- series_details: Codes, reasons and delays of cells that have any.
 SELECT start, account, connector, country, network, failures, refusals, to_operator, to_receipt FROM series
 WHERE grain = :grain AND start >= :start AND start < :end AND (account = :account OR :account = -1)
   AND (connector = :connector OR :connector = -1) AND (country = :country OR :country = '*')
   AND (network = :network OR :network = '*')
-  AND start % 86400000 >= :since AND start % 86400000 < :until
   AND (failures <> '' OR refusals <> '' OR length(to_operator) > 0 OR length(to_receipt) > 0)
 ORDER BY start, account, connector, country, network;
 
