@@ -153,6 +153,7 @@ def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe:
     found = []
     for path in PAGES:
         page = operator.go(path)
+        expect(page.locator("[aria-busy]")).to_have_count(0)
         found += [f"{path}: {problem}" for problem in problems(page, axe)]
         if wider_than_the_screen(page):
             found.append(f"{path}: wider than the screen")
@@ -171,6 +172,15 @@ def test_every_page_is_accessible_and_fits(operator: Operator, nobody: str, axe:
     if wider_than_the_screen(page):
         found.append("a message: wider than the screen")
     assert found == []
+
+
+def test_figures_that_take_a_while_come_after_the_page(operator: Operator) -> None:
+    page = operator.go("/margin?country=yes")
+    expect(page.get_by_role("heading", name="By country")).to_be_visible()
+    expect(page.get_by_role("group", name="Chart: Margin").locator("canvas")).to_be_visible()
+    page.route("**/margin/figures*", lambda route: route.abort())
+    operator.page.reload()
+    expect(page.get_by_role("alert")).to_have_text("The gateway gives no figures. Reload the page to try again.")
 
 
 def test_the_page_to_sign_in_is_accessible_too(opened: Opener, lived_in: GatewayProcess, axe: str) -> None:

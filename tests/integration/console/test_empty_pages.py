@@ -6,7 +6,7 @@ from tests.support.admin import AdminHouse, Browser
 
 PAGES = (
     "/accounts?q=nobody", "/binds", "/callbacks", "/callbacks?tab=failed", "/callbacks?tab=pending", "/costs",
-    "/guard", "/inbound", "/inbound?q=49170", "/lists", "/margin?from=2027-01-01&account=yes", "/messages",
+    "/guard", "/inbound", "/inbound?q=49170", "/lists", "/margin/figures?from=2027-01-01&plan=yes", "/messages",
     "/messages?q=49170", "/networks", "/nodes", "/numbers", "/people", "/queue", "/refusals", "/refusals?hours=1",
     "/reports", "/sender-rules", "/senders", "/suppressions?account=acme",
     "/templates", "/accounts/other/ledger?kind=refund", "/sender-rules?country=DE",

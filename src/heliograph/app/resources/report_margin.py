@@ -158,12 +158,7 @@ async def _costs(desk: Desk, connector: int) -> list[Cost]:
 async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
     """Returns the report of messages that were accepted from `period["from"]` until before `period["to"]` (ms; 0 is
     now). Without a start it has the 24 hours before the end."""
-    end = period["to"] or desk.now + 1
-    start = period["from"] or end - DAY_MS
-    if start >= end:
-        raise Invalid("from", "it must be before the end")
-    if end - start > MOST_DAYS * DAY_MS:
-        raise Invalid("to", f"it is more than {MOST_DAYS:,} days after the start")
+    start, end = _period(desk.now, period)
     kinds = by.split(",")
     plans = {account.id: account.plan for account, _ in await desk.store.accounts.all()}
     step = HOUR_MS if end - start <= HOURLY_MS else DAY_MS
@@ -194,6 +189,21 @@ async def margin(desk: Desk, by: str, **period: int) -> dict[str, Any]:
         "from": start, "to": end, "step_s": step // 1_000, "rows": sheet.rows(), "total": _sums(sheet.total),
         "points": points,
     }  # fmt: skip
+
+
+def check_margin(now: int, asked: Mapping[str, str]) -> None:
+    """Raises Invalid for values (texts) that the report refuses, without adding up anything."""
+    _period(now, {each.name: each.read(asked[each.name]) for each in MARGIN.reads})
+
+
+def _period(now: int, given: Mapping[str, Any]) -> tuple[int, int]:
+    end = given["to"] or now + 1
+    start = given["from"] or end - DAY_MS
+    if start >= end:
+        raise Invalid("from", "it must be before the end")
+    if end - start > MOST_DAYS * DAY_MS:
+        raise Invalid("to", f"it is more than {MOST_DAYS:,} days after the start")
+    return start, end
 
 
 def margin_table(report: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

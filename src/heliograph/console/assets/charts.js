@@ -133,7 +133,9 @@
     }
   }
 
-  document.querySelectorAll("figure[data-chart]").forEach(begin);
+  const beginAll = (part) => part.querySelectorAll("figure[data-chart]").forEach(begin);
+  beginAll(document);
+  document.addEventListener("loaded", ({ target }) => beginAll(target));
 
   // [data-country]: the name of a country in the place of its two letters
   const names = new Intl.DisplayNames(["en"], { type: "region" });

@@ -48,6 +48,18 @@
     later();
   }
 
+  // [data-load]: its content is fetched once, after the page. The event `loaded` tells other scripts of it.
+  for (const part of document.querySelectorAll("[data-load]")) {
+    const load = async () => {
+      const html = await piece(part.dataset.load).catch(() => null);
+      part.removeAttribute("aria-busy");
+      if (html === null) part.innerHTML = '<div class="trouble" role="alert">The gateway gives no figures. Reload the page to try again.</div>';
+      else part.innerHTML = html;
+      part.dispatchEvent(new CustomEvent("loaded", { bubbles: true }));
+    };
+    load();
+  }
+
   // form[data-quote]: what is typed is posted there, and the answer stands in `data-target`.
   for (const form of document.querySelectorAll("form[data-quote]")) {
     const target = document.querySelector(form.dataset.target);

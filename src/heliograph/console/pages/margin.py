@@ -1,9 +1,13 @@
 """The margin of messages: a chart, a table, and the same as CSV."""
 
-from typing import Any
-
 from heliograph.app.records import Scope
-from heliograph.app.resources.report_margin import MARGIN, MARGIN_BY, margin_csv, margin_table
+from heliograph.app.resources.report_margin import (
+    MARGIN,
+    MARGIN_BY,
+    check_margin,
+    margin_csv,
+    margin_table,
+)
 from heliograph.app.resources.reports import REPORTS
 from heliograph.console.charts import margin_chart
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
@@ -12,27 +16,35 @@ PATH = "/margin"
 
 
 async def show(request: PageRequest) -> PageResponse:
-    """Shows the report of a period, by default of the last 24 hours."""
+    """Shows the form for a report, by default of the last 24 hours. The figures come after the page, as a piece of it,
+    since the report adds up each message."""
     asked = _asked(request)
-    report: dict[str, Any] | None = None
     problem: FormProblem | None = None
     try:
-        report = await request.ask(REPORTS, MARGIN.name, asked)
+        check_margin(request.now, asked)
     except Mistake as mistake:
         problem = problem_of(mistake)
-    columns, rows = margin_table(report) if report else ((), [])
     return request.page(
         "margin.html",
         status=200 if problem is None else 400,
-        report=report,
         problem=problem,
         asked=asked,
         kinds=MARGIN_BY,
         chosen=asked["by"].split(","),
+    )
+
+
+async def figures(request: PageRequest) -> PageResponse:
+    """The piece with the sums, the chart and the table."""
+    report = await request.ask(REPORTS, MARGIN.name, _asked(request))
+    columns, rows = margin_table(report)
+    return request.page(
+        "margin_figures.html",
+        report=report,
         groups=[name for name in columns if name in MARGIN_BY],
         columns=columns,
         rows=rows,
-        figures=[margin_chart(report)] if report else [],
+        figure=margin_chart(report),
     )
 
 
@@ -50,5 +62,6 @@ def _asked(request: PageRequest) -> dict[str, str]:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_PRICES, show),
+    PageRoute("GET", f"{PATH}/figures", Scope.READ_PRICES, figures),
     PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
 )
