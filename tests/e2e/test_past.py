@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,10 @@ def test_a_running_gateway_stops_at_once_where_its_file_is_set_back(tmp_path: Pa
         seen = (data / "database.json").read_bytes()
         customer.send(to="491700000001", content="lost")
         eventually(lambda: (data / "database.json").read_bytes() != seen, "and another")
-        with sqlite3.connect(copy) as source, sqlite3.connect(data / "heliograph.db", timeout=10) as target:
+        with (
+            closing(sqlite3.connect(copy)) as source,
+            closing(sqlite3.connect(data / "heliograph.db", timeout=10)) as target,
+        ):
             source.backup(target)
         eventually(lambda: "past.lost" in gateway.err, "it finds that", pause=0.1)
         reply = customer.form("/api/v1/messages", {"from": "Heliograph", "to": "491700000002", "content": "no"})

@@ -36,9 +36,10 @@ def back_up(path: Path, target: Path) -> None:
 
 
 def _copy(path: Path, target: Path) -> None:
-    source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    copy = sqlite3.connect(target)
-    try:
+    with (
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(target)) as copy,
+    ):
         # all pages in one step: a single snapshot, which neither delays writers nor is disturbed by them
         source.backup(copy)
         # a single file, without a log beside it
@@ -46,9 +47,6 @@ def _copy(path: Path, target: Path) -> None:
         (verdict,) = copy.execute("PRAGMA quick_check").fetchone()
         if verdict != "ok":
             raise Unavailable(f"the copy of {path} is damaged: {verdict}")
-    finally:
-        copy.close()
-        source.close()
     sync(target)
 
 
