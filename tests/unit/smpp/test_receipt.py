@@ -1,5 +1,6 @@
 """Receipts as real message centres write them."""
 
+import time
 from dataclasses import asdict
 
 import pytest
@@ -185,6 +186,14 @@ def test_receipts_in_data_sm_and_in_message_payload() -> None:
 
     assert by_data is not None
     assert by_data.message_id == by_payload.message_id == "0123456789"
+
+
+@pytest.mark.parametrize("filling", [" ", ",", "\t;", "'", "id:", "id: "])
+def test_a_long_text_without_words_takes_little_time(filling: str) -> None:
+    text = ("id:" + filling * 20_000)[:20_000] + " stat:DELIVRD"
+    begun = time.thread_time()
+    assert read(text).state == "DELIVRD"
+    assert time.thread_time() - begun < 1, "a single PDU must not stop the event loop"
 
 
 def test_receipts_print_no_numbers() -> None:
