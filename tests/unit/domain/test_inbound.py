@@ -46,9 +46,14 @@ def test_other_elements_are_kept_aside() -> None:
     assert (data.elements, data.position, data.octets) == (((5, bytes.fromhex("0b8423f0")),), (0x4D, 2, 1), b"x")
 
 
-@pytest.mark.parametrize("sar", [(7, 2, 0), (7, 2, 3), (7, 1, 1), (7, 0, 0)])
+@pytest.mark.parametrize("sar", [(7, 2, 0), (7, 2, 3), (7, 1, 1), (7, 0, 0), (7, 256, 1), (7, 1 << 64, 1)])
 def test_numbers_beside_the_octets_that_cannot_be(sar: tuple[int, int, int]) -> None:
     assert read(b"x", 0, has_header=False, sar=sar).position is None
+
+
+@pytest.mark.parametrize("reference", [0x0203, 0x7F_0000_0203, (1 << 4_000) + 0x0203])
+def test_the_low_octets_of_a_long_reference_count(reference: int) -> None:
+    assert read(b"x", 0, has_header=False, sar=(reference, 255, 3)).position == (0x0203, 255, 3)
 
 
 def test_a_header_counts_for_more_than_the_numbers_beside_it() -> None:

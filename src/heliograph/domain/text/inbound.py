@@ -29,6 +29,13 @@ _BINARY: Final = "binary"
 _UCS2: Final = "ucs2"
 _DEFAULT: Final = "default"
 
+MOST_PARTS: Final = 255
+"""The highest total that a header, and the octet of `sar_total_segments`, have room for."""
+
+_MOST_REFERENCE: Final = 0xFFFF
+"""The low octets of a longer `sar_msg_ref_num` count (SMPP v3.4, 5.3.2.22, has two). A store would take no longer
+number: the part would be lost, and its operator answered that it is kept."""
+
 PartPosition = tuple[int, int, int]
 """Reference, total, and number from 1 of a part of a long message."""
 
@@ -82,7 +89,8 @@ def read(octets: bytes, coding: int, *, has_header: bool, sar: PartPosition | No
         if elements is not None:
             _read_elements(data, elements)
     if data.position is None and sar is not None:
-        data.position = _sound(sar)
+        reference, total, number = sar
+        data.position = _sound((reference & _MOST_REFERENCE, total, number))
     return data
 
 
@@ -106,7 +114,7 @@ def _read_elements(data: UserData, elements: list[Element]) -> None:
 
 def _sound(position: PartPosition) -> PartPosition | None:
     """Returns a valid index; None for a message of a single part, or for contradictory numbers."""
-    return position if 1 <= position[2] <= position[1] and position[1] > 1 else None
+    return position if 1 <= position[2] <= position[1] and 1 < position[1] <= MOST_PARTS else None
 
 
 def join(parts: Iterable[UserData], default_alphabet: str) -> JoinedText:
