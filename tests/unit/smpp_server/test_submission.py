@@ -248,6 +248,12 @@ def test_the_reference_of_the_client(reference: str, tlvs: tlv.Tlvs, expected: s
     assert (fields.reference, fields.given) == (expected, None)
 
 
+@pytest.mark.parametrize("octets", [0, 9, 2_000, 60_000])
+def test_a_reference_that_is_no_number_of_some_octets_is_refused(octets: int) -> None:
+    terms, tlvs = SmppTerms(reference="user_message_reference"), ((tlv.USER_MESSAGE_REFERENCE, b"\x01" * octets),)
+    assert status(terms, tlvs=tlvs) is CommandStatus.ESME_RINVOPTPARAMVAL
+
+
 def test_tlvs_of_operators_go_on() -> None:
     assert read(tlvs=((0x1400, b"1234"), make(tlv.SOURCE_PORT, 5))).given == {"tlvs": {"0x1400": {"hex": "31323334"}}}
 

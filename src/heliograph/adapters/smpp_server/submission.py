@@ -36,6 +36,9 @@ FIRST_OPERATOR_TLV: Final = 0x1400
 USER_MESSAGE_REFERENCE: Final = "user_message_reference"
 """Value of an account's `reference` that means the TLV of this name."""
 
+MOST_REFERENCE_OCTETS: Final = 8
+"""Octets of user_message_reference that are read. It has two (SMPP v3.4, 5.3.2.17); some clients write four."""
+
 _WISH: Final = 0x03
 """Bits of registered_delivery that ask for the final receipt (SMPP v3.4, 5.2.17)."""
 
@@ -127,12 +130,16 @@ class SubmissionReader:
         return ReceiptWish(wish)
 
     def _reference(self, tlvs: tlv.Tlvs) -> str | None:
+        """Raises Refused."""
         if self._reference_tag is None:
             return None
         value = tlv.find(tlvs, self._reference_tag)
         if value is None:
             return None
         if self._reference_tag == tlv.USER_MESSAGE_REFERENCE:
+            if not 1 <= len(value) <= MOST_REFERENCE_OCTETS:
+                problem = f"user_message_reference has {len(value)} octets; it is a number of two octets."
+                raise Refused(CommandStatus.ESME_RINVOPTPARAMVAL, problem)
             return f"umr-{int.from_bytes(value, 'big')}"
         text = value.rstrip(b"\0")
         return text.decode("latin-1") if text.isascii() else text.hex()
