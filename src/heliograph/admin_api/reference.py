@@ -47,7 +47,7 @@ number within an account): `reached` says how far it came then, and `cursor` goe
 A token may do what its scopes name, and nothing else; what it lacks is answered 403, with the name of the scope. A
 field in the table takes its scope beside that of its operation, where it is given and is not its default (an opening
 `credit` of 0 takes none). No token can make admin users or tokens, or send. Amounts in the answers of `GET /coverage`
-and `GET /decision` are null without `prices:read`.
+and `GET /decision`, and in `now` of `GET /messages/{id}`, are null without `prices:read`.
 
 | scope | operations | fields |
 |---|---|---|

@@ -12,7 +12,7 @@ from heliograph.admin_api.app import ENCODED_AT_ONCE, encoded
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import ROOT
 from heliograph.admin_api.operations import operations
-from heliograph.app.configuration import TrafficHold
+from heliograph.app.configuration import Cost, TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
 from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.records import TOKEN_SCOPES
@@ -584,6 +584,19 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
     assert (full["content"], full["account"], full["price"], full["connector"]) == ("Hello", "acme", "1", "operator")
     assert [event["event"] for event in full["history"]] == ["Accepted", "Charged"]
     assert full["now"]["connector"] == "operator"
+
+
+async def test_the_route_of_a_message_tells_amounts_to_readers_of_prices_alone(house: AdminHouse) -> None:
+    message = await sent(house)
+    await house.gateway.store.costs.put([Cost(1, "49", "", 30_000)])
+    for scopes, price, cost, margin in (
+        (("messages:read", "prices:read"), "1", "0.03", "0.97"),
+        (("messages:read", "routes:read"), None, None, None),
+    ):
+        now = (await house.ask(await house.token(*scopes), "GET", f"/messages/{message}")).json["now"]
+        (candidate,) = now["candidates"]
+        assert now["price"] == candidate["price"] == price
+        assert (candidate["cost"], candidate["margin"]) == (cost, margin)
 
 
 async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, token: str) -> None:

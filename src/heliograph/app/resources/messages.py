@@ -257,7 +257,7 @@ async def show(desk: Desk, id: str) -> dict[str, Any]:
         "explanation": view.explanation,
         "held": holder_of(trace.held) or "",
         "extras": read_extras(trace.message.extras).described(),
-        "now": decision_row(view.decision),
+        "now": decision_row(desk, view.decision),
     }
 
 

@@ -234,8 +234,7 @@ async def explain_number(desk: Desk, number: str, account: str = "", **rest: str
 
     Running gateways apply these rows within seconds. `rest["from"]` is the sender.
     """
-    row = permitted(desk, decision_row(await decide(desk, number, account, rest.get("from", ""))))
-    return row | {"candidates": [permitted(desk, each) for each in row["candidates"]]}
+    return decision_row(desk, await decide(desk, number, account, rest.get("from", "")))
 
 
 def permitted(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
@@ -245,10 +244,10 @@ def permitted(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
     return {name: None if name in AMOUNTS else value for name, value in row.items()}
 
 
-def decision_row(found: RouteDecision) -> dict[str, Any]:
-    """Returns the values of DECISION."""
-    row = {each.name: getattr(found, each.name) for each in DECISION}
-    return row | {"candidates": [asdict(each) for each in found.candidates]}
+def decision_row(desk: Desk, found: RouteDecision) -> dict[str, Any]:
+    """Returns the values of DECISION that the actor may read."""
+    row = permitted(desk, {each.name: getattr(found, each.name) for each in DECISION})
+    return row | {"candidates": [permitted(desk, asdict(each)) for each in found.candidates]}
 
 
 async def decide(desk: Desk, number: str, account: str = "", sender: str = "") -> RouteDecision:
