@@ -12,7 +12,7 @@ from heliograph.admin_api.app import ENCODED_AT_ONCE, encoded
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import ROOT
 from heliograph.admin_api.operations import operations
-from heliograph.app.configuration import Cost, TrafficHold
+from heliograph.app.configuration import Cost, MessageTemplate, TrafficHold
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEnd
 from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.records import TOKEN_SCOPES
@@ -471,6 +471,16 @@ async def test_templates_of_registries(house: AdminHouse, token: str) -> None:
     ]
     assert audit[3]["details"] == {"new": "1", "changed": "1"}
     assert audit[4]["details"]["tlvs"] == "entity=1"
+
+
+async def test_a_text_longer_than_any_message_is_compared_with_no_template(house: AdminHouse) -> None:
+    await house.gateway.store.templates.add(MessageTemplate(0, "code", "Code {#numeric#}", "HELIO"))
+    check = {"sender": "HELIO", "text": "Code 1" + "x" * 40_795}
+    reader = await house.token("routes:read")
+    refused = await house.ask(reader, "POST", "/template-check", check)
+    assert (refused.status, refused.json["Field"]) == (400, "text")
+    fitting = {**check, "text": check["text"][:-1]}
+    assert (await house.ask(reader, "POST", "/template-check", fitting)).status == 200
 
 
 async def test_a_connector_tells_what_its_templates_lack(house: AdminHouse, token: str) -> None:

@@ -11,12 +11,16 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name
 from heliograph.app.resources.fields import KEEP, Field, Flag, Item, Pairs, Reference, Rows, Text, Whole
 from heliograph.app.sending.templates import nearest_template, registered
+from heliograph.domain.limits.defaults import MAX_SEGMENTS_CEILING
 from heliograph.domain.message.tlv_rules import MAX_TLVS, MAX_VALUE_OCTETS
 from heliograph.domain.numbers import phone
 from heliograph.domain.text.template import TemplatePattern, UnfitTemplate
 
 MOST_AT_ONCE: Final = 10_000
 """The most templates of a request."""
+
+MOST_CHECKED_CHARS: Final = 160 * MAX_SEGMENTS_CEILING
+"""Characters of a text to compare. No message has more, and 8 MB would stop the event loop for seconds."""
 
 _TLV_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}|0x[0-9a-f]{1,4}|[1-9][0-9]{0,4}").fullmatch
 
@@ -91,8 +95,11 @@ async def remove(desk: Desk, name: str) -> None:
 async def check(desk: Desk, sender: str, text: str, account: str = "") -> dict[str, Any]:
     """Compares a text with the templates for the sender, of an account or of all accounts.
 
-    Templates that name an account go first, then templates that name a sender.
+    Templates that name an account go first, then templates that name a sender. Raises Invalid.
     """
+    if len(text) > MOST_CHECKED_CHARS:
+        problem = f"it has {len(text):,} characters; the longest message has {MOST_CHECKED_CHARS:,}"
+        raise Invalid("text", problem)
     owner = await account_id(desk.store, account) if account else None
     templates = [
         each for each in await _all(desk) if each.sender in ("", sender) if owner is None or each.account in (0, owner)
