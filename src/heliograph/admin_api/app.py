@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
@@ -15,7 +15,7 @@ from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import BASE, SECRET, document
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.admin_api.operations import operations
-from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, TooManyExports, decode, unknown_name
+from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, Exports, TooManyExports, decode, unknown_name
 from heliograph.app.resources.description import WrittenFile
 from heliograph.app.resources.desk import Actor
 from heliograph.domain import error
@@ -30,6 +30,7 @@ from heliograph.http.asgi import (
     read_body,
     respond,
     respond_in_pieces,
+    unless_gone,
 )
 
 if TYPE_CHECKING:
@@ -162,24 +163,43 @@ class AdminApi:
                 body = _named(body, operation.named_by, given[b"idempotency-key"])
         if operation.media_types:
             return operation.status, await self._begin(actor, operation, values, query)
-        return operation.status, await encoded(await self._dispatcher.run(actor, operation, values, query, body))
+        work = self._dispatcher.run(actor, operation, values, query, body)
+        answer = await (self._run_long(receive, work) if operation.is_long else work)
+        return operation.status, await encoded(answer)
 
     async def _begin(
         self, actor: Actor, operation: AdminOperation, values: Mapping[str, str], query: Mapping[str, str]
     ) -> WrittenFile:
         """Begins a file. Raises Fault if too many are being written."""
-        exports = self._services.exports
-        try:
-            exports.take()
-        except TooManyExports:
-            problem = f"At most {exports.most} exports may be written at a time; try again later."
-            raise Fault(error.UNAVAILABLE, problem, None, RETRY_AFTER_S) from None
+        exports = self._take_export()
         try:
             file: WrittenFile = await self._dispatcher.run(actor, operation, values, query, None)
         except BaseException:
             exports.release()
             raise
         return file
+
+    async def _run_long(self, receive: Receive, work: Coroutine[Any, Any, Any]) -> Any:
+        """Returns the result of work that counts as an export. Raises Fault, ClientGone."""
+        try:
+            exports = self._take_export()
+        except Fault:
+            work.close()
+            raise
+        try:
+            return await unless_gone(receive, work)
+        finally:
+            exports.release()
+
+    def _take_export(self) -> Exports:
+        """Counts an export that begins. Raises Fault if there are too many."""
+        exports = self._services.exports
+        try:
+            exports.take()
+        except TooManyExports:
+            problem = f"At most {exports.most} exports may be written at a time; try again later."
+            raise Fault(error.UNAVAILABLE, problem, None, RETRY_AFTER_S) from None
+        return exports
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
         try:

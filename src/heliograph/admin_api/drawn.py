@@ -103,6 +103,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         subject=f"{resource.summary}.",
         id=operation.id or f"{operation.name}_{resource.plural if operation.answers is Answer.EACH else resource.name}",
         media_types=operation.media_types,
+        is_long=operation.is_long,
         named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
 

@@ -55,6 +55,8 @@ class AdminOperation:
     """The `operationId` of the OpenAPI document."""
     media_types: tuple[str, ...] = ()
     """The formats of a file."""
+    is_long: bool = False
+    """True if it counts as an export while it runs."""
     named_by: str = ""
     """The field that names a request, so that a repetition changes nothing. `Idempotency-Key` sets it too."""
 

@@ -36,7 +36,17 @@ from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import calendar, error
 from heliograph.domain.display import counted
 from heliograph.domain.error import Fault
-from heliograph.http.asgi import BodyTooLarge, ClientGone, Receive, Scope, Send, read_body, respond, respond_in_pieces
+from heliograph.http.asgi import (
+    BodyTooLarge,
+    ClientGone,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+    respond,
+    respond_in_pieces,
+    unless_gone,
+)
 
 MAX_FORM_OCTETS = 8 << 20
 """Octets. The largest form; the form with a long list of recipients needs this much."""
@@ -229,16 +239,16 @@ class Console:
         if actor.must_enrol and not page.path.startswith(WITHOUT_SECOND):
             return self._enrol_first(raw)
         request = self._visit(raw, actor, values, form)
-        response = await self._exported(page, request) if page.exports else await page.reply(request)
+        response = await (self._exported(page, request, raw.receive) if page.exports else page.reply(request))
         if page.path == "/password" and response.status == 303:
             response.session("", secure=raw.secure, seconds=0)
         return response
 
-    async def _exported(self, page: PageRoute, request: PageRequest) -> PageResponse:
-        """Raises TooManyExports."""
+    async def _exported(self, page: PageRoute, request: PageRequest, receive: Receive) -> PageResponse:
+        """Raises TooManyExports, ClientGone."""
         self._exports.take()
         try:
-            response = await page.reply(request)
+            response = await unless_gone(receive, page.reply(request))
         except BaseException:
             self._exports.release()
             raise

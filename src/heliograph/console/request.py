@@ -268,7 +268,7 @@ class PageRoute:
     scope: Scope
     run: Callable[[PageRequest], Awaitable[PageResponse]]
     exports: bool = False
-    """Whether it writes a file while that is sent; see `Exports`."""
+    """Whether it reads so much that it counts as an export, such as a file; see `Exports`."""
     again: "Callable[[PageRequest, FormProblem], Awaitable[PageResponse]] | None" = None
     """Shows the page with the form again after a mistake of the user; None for the page of the mistake alone."""
 

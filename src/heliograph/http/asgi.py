@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 Scope = MutableMapping[str, Any]
 Event = MutableMapping[str, Any]
@@ -11,6 +11,7 @@ Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Result = TypeVar("Result")
 Headers = list[tuple[bytes, bytes]]
 """Names in lower case."""
 
@@ -45,6 +46,20 @@ async def respond_in_pieces(
     finally:
         gone.cancel()
         await pieces.aclose()
+
+
+async def unless_gone(receive: Receive, work: Awaitable[Result]) -> Result:
+    """Returns the result of long work, once the body of its request was read. Cancels the work if the client closes the
+    connection, and raises ClientGone. Otherwise a visitor who reloads a slow page would have it made several times."""
+    gone, working = asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({gone, working}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientGone
+        return working.result()
+    finally:
+        gone.cancel()
+        working.cancel()
 
 
 async def _gone(receive: Receive) -> None:

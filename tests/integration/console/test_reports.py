@@ -1,5 +1,6 @@
 """The console's page of reports, and the charts on other pages."""
 
+import asyncio
 import csv
 import html
 import json
@@ -11,12 +12,15 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Cost
 from heliograph.app.facts import Facts, Submission
 from heliograph.app.ports.series import SeriesCell
+from heliograph.app.records import Earning
 from heliograph.domain.calendar import format_utc
 from heliograph.domain.series import Cell, CellKey, Grain
+from heliograph.http.asgi import Asgi, Event
 from tests.integration.admin.test_refusals import GOOD, write_refusals
 from tests.integration.admin.test_reports import count
-from tests.support.admin import AdminHouse, Browser
+from tests.support.admin import ADDRESS, AdminHouse, Browser
 from tests.support.store import HOUR, START, Given
+from tests.support.timeouts import PATIENCE_S
 
 
 async def test_the_page_has_charts_tables_and_files(house: AdminHouse, ada: Browser) -> None:
@@ -166,3 +170,59 @@ async def test_a_period_may_be_a_week_a_month_or_days_of_ones_own(house: AdminHo
     assert file.header("content-disposition") == 'attachment; filename="report-2027-01-02-to-2027-01-03-by-time.csv"'
     wrong = await ada.get("/reports", "from=2027-01-03&to=2027-01-02")
     assert (wrong.status, "ends before it begins" in wrong.text) == (400, True)
+
+
+async def test_a_margin_report_counts_as_an_export_and_ends_with_its_client(house: AdminHouse, ada: Browser) -> None:
+    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def earnings(*_: int) -> list[Earning]:
+        begun.release()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.release()
+        return []
+
+    async def many(semaphore: asyncio.Semaphore) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            for _ in range(4):
+                await semaphore.acquire()
+
+    house.gateway.store.messages.earnings = earnings  # type: ignore[method-assign, assignment]
+    token = await house.token("prices:read")
+    leave = asyncio.Event()
+    running = [asyncio.create_task(_until(house.console, "/console/margin/figures", ada, leave)) for _ in range(3)]
+    running.append(asyncio.create_task(_until(house.api, "/admin/v1/reports/margin", token, leave)))
+    await many(begun)
+    for path in ("/margin/figures", "/margin.csv", "/prices.csv", "/routing.csv", "/coverage.csv"):
+        assert (await ada.get(path)).status == 503, path
+    refused = await house.ask(token, "GET", "/reports/margin")
+    assert (refused.status, refused.header("retry-after")) == (503, "10")
+    leave.set()
+    await many(ended)
+    await asyncio.gather(*running)
+    assert house.admin.exports.running == 0
+
+
+async def _until(app: Asgi, path: str, who: Browser | str, leave: asyncio.Event) -> None:
+    """Makes a request of a client that closes its connection after a while."""
+    name, value = (
+        ("authorization", f"Bearer {who}")
+        if isinstance(who, str)
+        else ("cookie", "; ".join(f"{name}={value}" for name, value in who.cookies.items()))
+    )
+    scope = {
+        "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": path, "query_string": b"",
+        "headers": [(name.encode(), value.encode())], "client": (ADDRESS, 50_000),
+    }  # fmt: skip
+    events: list[Event] = [{"type": "http.request", "body": b""}]
+
+    async def receive() -> Event:
+        if not events:
+            await leave.wait()
+        return events.pop() if events else {"type": "http.disconnect"}
+
+    async def send(_: Event) -> None:
+        raise AssertionError("there is nobody to answer")
+
+    await app(scope, receive, send)

@@ -113,6 +113,8 @@ class Operation:
     """True if a command is drawn from it."""
     media_types: tuple[str, ...] = ()
     """The formats of a file."""
+    is_long: bool = False
+    """True if it may read the whole store: over HTTP it counts as an export, and ends when its client goes."""
     label: str = ""
     """The label of the console's button; empty if the console has no button."""
     confirm: str = ""

@@ -299,6 +299,7 @@ MARGIN: Final = Operation(
         ),
     ),
     scope=Scope.READ_PRICES,
+    is_long=True,
     id="get_margin",
     answer_name="MarginReport",
     more="Messages count by the time of their acceptance, once an operator took them. Costs hold as of the moment at "

@@ -62,6 +62,6 @@ def _asked(request: PageRequest) -> dict[str, str]:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_PRICES, show),
-    PageRoute("GET", f"{PATH}/figures", Scope.READ_PRICES, figures),
-    PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
+    PageRoute("GET", f"{PATH}/figures", Scope.READ_PRICES, figures, exports=True),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download, exports=True),
 )

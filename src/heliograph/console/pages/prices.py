@@ -95,7 +95,7 @@ def edit_link(price: Any) -> dict[str, str]:
 
 PAGES = (
     PageRoute("GET", PATH, Scope.READ_PRICES, show),
-    PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_PRICES, download, exports=True),
     PageRoute("POST", PATH, Scope.WRITE_PRICES, set_price, again=show),
     PageRoute("POST", f"{PATH}/remove", Scope.WRITE_PRICES, remove_price),
     PageRoute("POST", f"{PATH}/import", Scope.WRITE_PRICES, import_list, again=show),

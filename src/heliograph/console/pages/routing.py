@@ -174,9 +174,9 @@ def _prefix(request: PageRequest) -> str:
 
 PAGES = (
     PageRoute("GET", "/coverage", Scope.READ_ROUTES, show_coverage),
-    PageRoute("GET", "/coverage.csv", Scope.READ_ROUTES, download_coverage),
+    PageRoute("GET", "/coverage.csv", Scope.READ_ROUTES, download_coverage, exports=True),
     PageRoute("GET", PATH, Scope.READ_ROUTES, show),
-    PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download),
+    PageRoute("GET", f"{PATH}.csv", Scope.READ_ROUTES, download, exports=True),
     PageRoute("POST", f"{PATH}/routes", Scope.WRITE_ROUTES, add_route, again=show),
     PageRoute("POST", f"{PATH}/routes/remove", Scope.WRITE_ROUTES, remove_route),
     PageRoute("POST", f"{PATH}/routes/import", Scope.WRITE_ROUTES, import_list, again=show),
