@@ -275,6 +275,6 @@ def test_an_id_leads_to_its_message(key: int, tail: int, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("text", ["", "no id", "1" * 65, "-1"])
+@pytest.mark.parametrize("text", ["", "no id", "1" * 65, "-1", "9" * 19, "f" * 16])
 def test_what_is_no_id_leads_nowhere(form: str, text: str) -> None:
     assert key_of(form, text) is None

@@ -117,9 +117,9 @@ def message_id(form: str, key: int, tail: int) -> str:
 
 def key_of(form: str, text: str) -> int | None:
     """Returns the key of a message by the id that a client sends, or None if the text is no id."""
-    if form == DECIMAL:
-        return int(text) if _DECIMAL(text) else None
-    if form == HEX16:
-        return int(text, 16) if _HEX16(text) else None
-    found = ids.parse(text)
-    return None if found is None else found[0]
+    if form == UUID:
+        found = ids.parse(text)
+        return None if found is None else found[0]
+    is_number, base = (_DECIMAL, 10) if form == DECIMAL else (_HEX16, 16)
+    key = int(text, base) if is_number(text) else -1
+    return key if 0 <= key < 1 << ids.KEY_BITS else None  # a store cannot even look for a longer key
