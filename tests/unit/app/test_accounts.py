@@ -75,6 +75,8 @@ async def test_a_price_of_its_own_is_a_plan_of_its_own(desk: Desk) -> None:
     made = await accounts.create(desk, "acme", price=35_000)
     assert made["plan"] == "acme"
     assert (await desk.store.network.tables()).prices == [Price("acme", "", 35_000)]
+    (noted,) = await desk.store.audit_log.find(AuditQuery())
+    assert noted.details == {"credit": "0", "price": "0.035"}
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "ä", "x" * 65, "a:b", "a\n"])

@@ -108,6 +108,7 @@ async def create(
     if price is not None:
         prices.append(Price(_own_plan(name, settings), "", price))
         settings["plan"] = name
+        details["price"] = format_credits(price)  # of the plan, which may have other accounts already
     given = credentials or Credentials(
         needed(desk.secrets).octets(_PASSWORD_OCTETS).hex(),
         fresh_key(desk),
