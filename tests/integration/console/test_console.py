@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
 from heliograph.app.ports.sending_lists import SendingList
 from heliograph.app.records import SCOPES_OF, Scope, UserRole
 from heliograph.app.resources import accounts, users
+from heliograph.console import recipients
 from heliograph.console.pages import PAGES, sending
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.error import Reason
@@ -478,6 +480,37 @@ async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> 
     assert entry.details == {"account": "acme", "messages": "3", "name": "ACME 2027-01-15 08:00"}
     assert "ACME 2027-01-15 08:00 acme, 3 rows 1 refused" in text_of(await ada.get("/send"))
     assert "ACME 2027-01-15 08:00 acme done 3 3 1" in text_of(await ada.get("/lists"))
+
+
+async def test_a_long_list_leaves_the_event_loop_to_others(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, filled, fill = 0, Counter[int](), recipients.fill
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def counted(text: str, columns: Sequence[str], row: Sequence[str]) -> str:
+        filled[turns] += 1
+        return fill(text, columns, row)
+
+    monkeypatch.setattr(recipients, "fill", counted)
+    running = asyncio.create_task(others())
+    form = SEND | {"recipients": "\n".join(["number,name", *(f"49170{row:07},Ada" for row in range(500))])}
+    for path in ("/send/preview", "/send/start"):
+        filled.clear()
+        assert (await ada.post(path, form | {"content": "Hi {name}"})).status in (200, 303)
+        assert (filled.total(), max(filled.values())) == (500, 50), path
+    running.cancel()
+
+
+@pytest.mark.parametrize("column", ["²", "9" * 5_000, "-1"])
+async def test_a_column_that_is_none_is_as_if_none_was_chosen(house: AdminHouse, ada: Browser, column: str) -> None:
+    form = SEND | {"recipients": TABLE, "content": "Hi {name}", "column": column}
+    assert "Messages 2 Total 2 credits" in text_of(await ada.post("/send/preview", form))
 
 
 async def test_a_list_has_a_name(house: AdminHouse, ada: Browser) -> None:

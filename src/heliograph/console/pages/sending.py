@@ -1,7 +1,8 @@
 """Send: a text to a number or a list, with its price before it is sent."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -17,7 +18,7 @@ from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
-from heliograph.console.sent_lists import CONSOLE, LOOKED_UP, ListRow, ListRun
+from heliograph.console.sent_lists import BREATH, CONSOLE, LOOKED_UP, ListRow, ListRun
 from heliograph.domain import calendar
 from heliograph.domain.calendar import DAY_MS, format_local, format_utc
 from heliograph.domain.error import Fault, invalid
@@ -44,6 +45,9 @@ MAX_LIST_NAME = 80
 
 LISTS = 8
 """Lists that the page shows, the latest ones."""
+
+LONG_CHARS: Final = 65_536
+"""Characters of recipients beyond which they are read in a thread: 8 MB take a second."""
 
 MAX_LIST_CHARS: Final = 200_000_000
 """Characters of the texts of a list: 100,000 rows of the longest usual message have 153 million."""
@@ -157,12 +161,14 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
     view = await request.services.directory.fresh_account(values.get("account", ""))
     if view is None:
         raise invalid("account", "Choose the account that pays.")
+    text = values.get("recipients", "")
     try:
-        table = recipients.read(values.get("recipients", ""))
+        is_long = len(text) > LONG_CHARS
+        table, guess = await asyncio.to_thread(_read_table, text) if is_long else _read_table(text)
     except recipients.Unreadable as problem:
         raise invalid("recipients", str(problem)) from None
-    place = values.get("column", "")
-    number = int(place) if place.isdigit() and int(place) < len(table.columns) else table.guess()
+    place = parse_key(values.get("column", ""))
+    number = place if place is not None and place < len(table.columns) else guess
     template = Fields(
         sender=values.get("sender", ""),
         content=values.get("content", ""),
@@ -180,6 +186,12 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
             + ", ".join(f"{{{name}}}" for name in table.columns),
         )
     return Draft(view, table, number, template)
+
+
+def _read_table(text: str) -> tuple[recipients.RecipientTable, int]:
+    """Returns the recipients, and the likeliest column of their numbers. Raises `recipients.Unreadable`."""
+    table = recipients.read(text)
+    return table, table.guess()
 
 
 def _time(text: str) -> str:
@@ -212,7 +224,7 @@ async def preview(request: PageRequest) -> PageResponse:
     problems: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     field = ""
-    for order in draft.orders():
+    async for order in _unhurried(draft.orders()):
         row: dict[str, Any] = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": ""}
         try:
             accept = rehearsal.send(draft.fields(order))
@@ -252,7 +264,7 @@ async def preview(request: PageRequest) -> PageResponse:
 
 async def start(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
-    orders, account = _bounded(draft.orders()), draft.account.account
+    orders, account = await _bounded(draft.orders()), draft.account.account
     try:
         request.lists.check_room()
     except OverflowError as problem:
@@ -270,10 +282,18 @@ async def start(request: PageRequest) -> PageResponse:
     return request.go(f"/lists/{row.id}")
 
 
-def _bounded(orders: Iterable[ListRow]) -> list[ListRow]:
+async def _unhurried(orders: Iterable[ListRow]) -> AsyncIterator[ListRow]:
+    """Yields the rows. The event loop serves others after BREATH of them: 100,000 at once would stop it for seconds."""
+    for index, order in enumerate(orders):
+        if index % BREATH == 0:
+            await asyncio.sleep(0)
+        yield order
+
+
+async def _bounded(orders: Iterable[ListRow]) -> list[ListRow]:
     """Returns the rows, which stay in memory until they are sent. Raises Fault if their texts take too much."""
     kept, left = [], MAX_LIST_CHARS
-    for order in orders:
+    async for order in _unhurried(orders):
         left -= len(order.text)
         if left < 0:
             raise invalid("content", f"The texts have more than {MAX_LIST_CHARS:,} characters; send the list in parts.")
