@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, MessageEn
 from heliograph.app.ports.series import DAY_MS, SeriesCell
 from heliograph.app.records import TOKEN_SCOPES
 from heliograph.app.resources import messages
+from heliograph.app.resources.fields import Field
 from heliograph.app.resources.message_export import COLUMNS
 from heliograph.composition.connectors import KINDS
 from heliograph.domain.message.ids import first_key_at
@@ -471,6 +473,43 @@ async def test_templates_of_registries(house: AdminHouse, token: str) -> None:
     ]
     assert audit[3]["details"] == {"new": "1", "changed": "1"}
     assert audit[4]["details"]["tlvs"] == "entity=1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/prices/import", {"prices": [{"prefix": f"49{row}", "price": "0.05"} for row in range(501)]}),
+        ("/routes/import", {"routes": [{"prefix": f"49{row}", "connector": "operator"} for row in range(501)]}),
+        (
+            "/costs/import",
+            {"connector": "operator", "costs": [{"prefix": f"49{row}", "submitted": "0.05"} for row in range(501)]},
+        ),
+        ("/accounts/acme/suppressions", {"numbers": [f"4917012345{row:03}" for row in range(501)]}),
+    ],
+)
+async def test_a_long_body_is_read_in_a_thread(
+    house: AdminHouse, token: str, monkeypatch: pytest.MonkeyPatch, path: str, body: Any
+) -> None:
+    inside, read = False, Counter[bool]()
+
+    async def in_thread(work: Callable[[], Any]) -> Any:
+        nonlocal inside
+        inside = True
+        try:
+            return work()
+        finally:
+            inside = False
+
+    def counted(field: Field, value: Any) -> Any:
+        read[inside] += 1
+        return read_field(field, value)
+
+    read_field = Field.read
+    monkeypatch.setattr(Field, "read", counted)
+    house.admin.desk.in_thread = in_thread
+    assert (await house.ask(token, "POST", path, body)).status == 200
+    assert read[True] > 500
+    assert not read[False]
 
 
 async def test_a_text_longer_than_any_message_is_compared_with_no_template(house: AdminHouse) -> None:

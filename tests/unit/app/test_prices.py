@@ -1,5 +1,6 @@
 """Administration of prices against the store in memory."""
 
+import time
 from typing import Any
 
 import pytest
@@ -134,6 +135,18 @@ async def test_a_list_is_compared_then_taken_whole(desk: Desk) -> None:
     replaced = await prices.put(desk, wanted[1:2], replace=True)
     assert replaced == {"added": 0, "changed": 0, "same": 1, "removed": 2, "note": ""}
     assert await told(desk) == [("default", "44", 8, 0), ("gold", "33", 7, 0)]
+
+
+async def test_a_list_of_many_plans_takes_a_time_by_its_length(desk: Desk) -> None:
+    took = []
+    for plans in (1_000, 8_000):
+        rows = [
+            {"plan": f"p{plan}", "prefix": "49", "network": "", "price": MICRO, "since": 0} for plan in range(plans)
+        ]
+        begun = time.thread_time()
+        assert (await prices.put(desk, rows, dry_run=True))["added"] == plans
+        took.append(time.thread_time() - begun)
+    assert took[1] < 24 * took[0], "not 64 times the time for 8 times the rows"
 
 
 async def test_a_list_with_the_same_price_twice_or_none_is_refused(desk: Desk) -> None:

@@ -88,16 +88,7 @@ async def put_all(
     """Sets the costs of a connector, all or none; with `replace` it has no others afterwards. A dry run only
     compares."""
     number = await connector_id(desk.store, connector)
-    wanted: dict[Key, Cost] = {}
-    for row, each in enumerate(costs):
-        try:
-            cost = _made(
-                number, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0),
-                each.get("since", 0), each.get("until", 0),
-            )  # fmt: skip
-        except Invalid as problem:
-            raise Invalid(f"costs[{row}].{problem.field}", problem.problem) from None
-        wanted[*_destination(cost), cost.since] = cost
+    wanted: dict[Key, Cost] = await desk.in_thread(lambda: _made_of(number, costs))
     if len(wanted) < len(costs):
         raise Invalid("costs", "two of them are for the same destination and date")
     found = await _compared(desk, number, wanted)
@@ -113,6 +104,21 @@ async def put_all(
         audited = desk.audited("cost.import", connector, details)
         await audited.costs.put(list(wanted.values()), [number] if replace else [])
     return {**changes, "rises": found.rises, "losses": losses}
+
+
+def _made_of(connector: int, rows: Sequence[Mapping[str, Any]]) -> dict[Key, Cost]:
+    """Returns the costs of a list. Raises Invalid with the number of the row."""
+    wanted: dict[Key, Cost] = {}
+    for row, each in enumerate(rows):
+        try:
+            cost = _made(
+                connector, each["prefix"], each["network"], each["submitted"], each.get("delivered", 0),
+                each.get("since", 0), each.get("until", 0),
+            )  # fmt: skip
+        except Invalid as problem:
+            raise Invalid(f"costs[{row}].{problem.field}", problem.problem) from None
+        wanted[*_destination(cost), cost.since] = cost
+    return wanted
 
 
 @dataclass(slots=True)

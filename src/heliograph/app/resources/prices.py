@@ -1,7 +1,7 @@
 """Prices and price plans: the price of a segment by the network or the first digits of the number, singly and in long
 lists."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -155,16 +155,13 @@ async def put(
     """
     if not prices:
         raise Invalid("prices", "the list is empty")
-    wanted = [
-        _made(each["plan"], each["prefix"], each.get("network", ""), each["price"], each.get("inbound"), each["since"])
-        for each in prices
-    ]
-    by_key = {_key(each): each for each in wanted}
-    if len(by_key) < len(wanted):
+    by_key: dict[Key, Price] = await desk.in_thread(lambda: _by_key(prices))
+    wanted = list(by_key.values())
+    if len(wanted) < len(prices):
         raise Invalid("prices", "two of them have the same plan, destination and date")
     named = sorted({each.plan for each in wanted})
     replaced = named if replace else ()
-    changes = await _compared(desk, by_key, named)
+    changes = await _compared(desk, by_key)
     note = await unused_note(desk, named)
     if replace:
         there = [await desk.store.routing_lists.count_prices(PriceQuery(desk.now, plan, past=True)) for plan in named]
@@ -176,6 +173,15 @@ async def put(
         audited = desk.audited("price.import", ", ".join(named)[:200], details)
         await audited.network.set_prices(wanted, replaced)
     return {**changes, "note": note}
+
+
+def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[Key, Price]:
+    """Returns the prices of a list. Raises Invalid."""
+    made = (
+        _made(each["plan"], each["prefix"], each.get("network", ""), each["price"], each.get("inbound"), each["since"])
+        for each in rows
+    )
+    return {_key(each): each for each in made}
 
 
 def row_of(price: Price) -> dict[str, Any]:
@@ -191,11 +197,12 @@ def format_since(since: int) -> str:
     return _day(format_utc(since)) if since else ""
 
 
-async def _compared(desk: Desk, wanted: Mapping[Key, Price], plans: Sequence[str]) -> dict[str, int]:
+async def _compared(desk: Desk, wanted: Mapping[Key, Price]) -> dict[str, int]:
     """Returns the counts of changes without a replacement. It reads the prices of the list's destinations only."""
     changes = {"added": len(wanted), "changed": 0, "same": 0, "removed": 0}
-    for plan in plans:
-        targets = list(dict.fromkeys((each.network, each.prefix) for each in wanted.values() if each.plan == plan))
+    # grouped once: a list may name as many plans as it has prices
+    of_plans: dict[str, list[tuple[str, str]]] = await desk.in_thread(lambda: _destinations(wanted.values()))
+    for plan, targets in of_plans.items():
         for start in range(0, len(targets), COMPARED):
             part = targets[start : start + COMPARED]
             networks = [network for network, _ in part if network]
@@ -207,6 +214,14 @@ async def _compared(desk: Desk, wanted: Mapping[Key, Price], plans: Sequence[str
                     changes["added"] -= 1
                     changes["same" if is_same else "changed"] += 1
     return changes
+
+
+def _destinations(prices: Iterable[Price]) -> dict[str, list[tuple[str, str]]]:
+    """Returns the networks and prefixes of prices by plan, each once."""
+    found: dict[str, dict[tuple[str, str], None]] = {}
+    for each in prices:
+        found.setdefault(each.plan, {})[each.network, each.prefix] = None
+    return {plan: list(targets) for plan, targets in found.items()}
 
 
 async def _built_in(desk: Desk) -> int | None:

@@ -41,6 +41,9 @@ IMPORT_OCTETS: Final = 32 << 20
 
 MAX_SHARE: Final = 1_000_000
 
+Wanted = dict[tuple[object, ...], tuple[Route, Mapping[str, Any]]]
+"""The routes of a list with their rows, by `Route.rule`."""
+
 _PREFIX_TEXT = re.compile(r"([1-9][0-9]{0,14})?").fullmatch
 
 
@@ -165,13 +168,17 @@ async def put(
     return changes
 
 
-async def _wanted(
-    desk: Desk, rows: Sequence[Mapping[str, Any]]
-) -> dict[tuple[object, ...], tuple[Route, Mapping[str, Any]]]:
-    """Returns the routes of a list with their rows, by `Route.rule`. Raises Invalid with the number of the row."""
+async def _wanted(desk: Desk, rows: Sequence[Mapping[str, Any]]) -> Wanted:
+    """Raises Invalid with the number of the row."""
     ids = {"connector": {name: number for number, name in (await desk.connector_names()).items()}}
     ids["account"] = {name: number for number, name in (await desk.account_names()).items()} | {"": 0}
-    wanted = {}
+    wanted: Wanted = await desk.in_thread(lambda: _made_of(rows, ids))
+    return wanted
+
+
+def _made_of(rows: Sequence[Mapping[str, Any]], ids: Mapping[str, Mapping[str, int]]) -> Wanted:
+    """Returns the routes of a list, by the ids of connectors and accounts. Raises Invalid as `_wanted` does."""
+    wanted: Wanted = {}
     for number, each in enumerate(rows):
         row = {**_DEFAULTS, **each}
         for kind, known in ids.items():
