@@ -475,9 +475,12 @@ async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> 
     assert [line.split(",")[:3] for line in lines[1:]] == [
         ["1", "491701234567", "pending"], ["2", "431234567890", "pending"], ["3", "12", "refused"],
     ]  # fmt: skip
-    entry = (await house.entries())[-1]
-    assert (entry.action, entry.target) == ("message.send", "list 1")
-    assert entry.details == {"account": "acme", "messages": "3", "name": "ACME 2027-01-15 08:00"}
+    sent, exported = (await house.entries())[-2:]
+    assert (sent.action, sent.target, exported.action, exported.target) == (
+        "message.send", "list 1", "message.export", "list 1",
+    )  # fmt: skip
+    assert sent.details == {"account": "acme", "messages": "3", "name": "ACME 2027-01-15 08:00"}
+    assert exported.details == {"account": "acme", "name": "ACME 2027-01-15 08:00"}
     assert "ACME 2027-01-15 08:00 acme, 3 rows 1 refused" in text_of(await ada.get("/send"))
     assert "ACME 2027-01-15 08:00 acme done 3 3 1" in text_of(await ada.get("/lists"))
 

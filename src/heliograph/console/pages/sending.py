@@ -362,6 +362,8 @@ def change_list(name: str) -> Callable[[PageRequest], Awaitable[PageResponse]]:
 
 async def result(request: PageRequest) -> PageResponse:
     view = await _view(request)
+    details = {"account": view.account, "name": view.of.name}
+    await request.desk.note("message.export", f"list {view.of.id}", details)
     found = await sent_lists.messages_of(request.desk, view.of, view.account)
     lines = sent_lists.result(request.lists.find(view.of.id), found)
     return csv_file(f"sending-list-{view.of.id}.csv", b"".join(lines))
@@ -379,5 +381,5 @@ PAGES = (
         PageRoute("POST", f"/lists/{{id}}/{name}", Scope.WRITE_MESSAGES, change_list(name))
         for name in ("pause", "resume", "cancel")
     ),
-    PageRoute("GET", "/lists/{id}/result", Scope.READ_MESSAGES, result),
+    PageRoute("GET", "/lists/{id}/result", Scope.READ_MESSAGES, result, exports=True),
 )
