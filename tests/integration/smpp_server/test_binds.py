@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -810,6 +811,38 @@ async def test_submit_multi_with_much_nonsense_costs_little(rig: Rig, monkeypatc
                       tlvs=((tlv.MESSAGE_PAYLOAD, b"x" * 1_000),))
     )  # fmt: skip
     assert (answer.status, len(answer.unsuccess_sme), len(read)) == (0, 253, 2)
+
+
+async def test_submit_multi_with_a_slow_text_leaves_others_their_time(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, sending, turns, composed = rig.gateway.clock, rig.services.sending, 0, Counter[int]()
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def slow(*given: Any) -> Any:
+        composed[turns] += 1
+        clock.forward(0.001)
+        return compose(*given)
+
+    compose = sending.compose
+    monkeypatch.setattr(sending, "compose", slow)
+    client = await rig.bound()
+    running = asyncio.create_task(others())
+    begun = clock.monotonic()
+    numbers = [f"49170123{number:04}" for number in range(250)]
+    answer = await client.ask(
+        p.SubmitMulti(source_addr="Helio", destinations=tuple(Address(1, 1, each) for each in numbers),
+                      short_message=b"Hi")
+    )  # fmt: skip
+    running.cancel()
+    assert (answer.status, answer.unsuccess_sme) == (0, ())
+    assert max(composed.values()) <= 25
+    assert rig.services.busy_until[1] - begun > 0.25 * 1.4, "two thirds of the time at most"
 
 
 async def test_work_that_fails_is_answered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
