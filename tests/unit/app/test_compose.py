@@ -19,6 +19,7 @@ from heliograph.app.sending.principal import Principal
 from heliograph.domain.error import Fault, Reason
 from heliograph.domain.message.state import State
 from heliograph.domain.money.amounts import MICRO
+from heliograph.domain.text import segment
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import START, open_gateway, read, set_price
 from tests.support.use_case_fakes import PortedServer
@@ -54,6 +55,21 @@ async def test_a_request_complete_but_for_its_keys() -> None:
     for message in accept.messages:
         assert (message.state, message.queued, message.time) == (State.SCHEDULED, True, START + 9000)
         assert message.expires == message.time + SendRules().validity_ms
+
+
+async def test_a_text_is_counted_once_for_a_connector(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+
+    def count(content: str, *more: Any) -> Any:
+        counted.append(content)
+        return count_of(content, *more)
+
+    count_of = segment.count
+    monkeypatch.setattr(segment, "count", count)
+    composer, who = await opened(smart="on")
+    accept = composed(composer, who, to=[f"4477009{number:05}" for number in range(100)], content="“Hi” €" * 15)
+    assert {message.content for message in accept.messages} == {'"Hi" €' * 15}
+    assert len(counted) < 10, "a request may have 1,000 destinations, and a text 10 segments"
 
 
 async def test_a_message_keeps_the_network_of_its_number() -> None:

@@ -223,13 +223,18 @@ class Composer:
         smart = account.smart == "on" and kind in _SMART and not content.isascii()
         segments = segment.count(content, kind)[1]
         texts = []
+        of_connectors: dict[int, tuple[str, int]] = {}
         for _, connector, _, _ in routes:
-            repertoire = self.directory.repertoire(connector)
-            if repertoire is PLAIN and optional is None and not smart and segments <= self._rules.max_segments:
-                texts.append((content, segments))
-            else:
-                text = _plainer(content, kind, repertoire) if smart else content
-                texts.append((text, self._count(text, kind, repertoire, optional)))
+            found = of_connectors.get(connector)
+            if found is None:
+                repertoire = self.directory.repertoire(connector)
+                if repertoire is PLAIN and optional is None and not smart and segments <= self._rules.max_segments:
+                    found = content, segments
+                else:
+                    text = _plainer(content, kind, repertoire) if smart else content
+                    found = text, self._count(text, kind, repertoire, optional)
+                of_connectors[connector] = found
+            texts.append(found)
         return texts
 
     def _senders(self, sender: str, destinations: Sequence[str]) -> list[str]:
