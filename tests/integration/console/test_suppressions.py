@@ -1,7 +1,11 @@
 """The console's page of phones that opted out."""
 
+import threading
+from collections.abc import Iterable
+
 import pytest
 
+from heliograph.app.admin.number_list import NumberList
 from heliograph.console.pages import suppressions
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Browser
@@ -89,6 +93,22 @@ async def test_a_list_that_is_too_long_or_empty_is_refused(
     assert "There are no numbers" in text_of(await ada.post(f"{PAGE}/import", {"account": "acme", "list": "\n"}))
     many = "\n".join("x1" for _ in range(suppressions.BAD_SHOWN + 5))
     assert "and 5 more" in text_of(await ada.post(f"{PAGE}/import", {"account": "acme", "list": many}))
+
+
+async def test_a_list_is_read_beside_other_work(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+
+    class Read(NumberList):
+        def __init__(self, lines: Iterable[str]) -> None:
+            readers.append(threading.current_thread())
+            super().__init__(lines)
+
+    monkeypatch.setattr(suppressions, "NumberList", Read)
+    assert (await ada.post(f"{PAGE}/import", {"account": "acme", "list": PHONE})).status == 303
+    assert len(readers) == 1
+    assert threading.main_thread() not in readers
 
 
 async def test_a_viewer_only_looks(house: AdminHouse) -> None:

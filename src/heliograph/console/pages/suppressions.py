@@ -1,5 +1,6 @@
 """Suppressions: search, single changes, and import of a pasted list."""
 
+import asyncio
 from typing import Any
 
 from heliograph.app.admin.csv_rows import BadLine
@@ -66,7 +67,8 @@ async def remove(request: PageRequest) -> PageResponse:
 
 async def paste(request: PageRequest) -> PageResponse:
     account = request.form.get("account", "")
-    numbers = NumberList(request.form.get("list", "").splitlines())
+    # in a thread: a form has room for 600,000 numbers, which are read in seconds before they are too many
+    numbers = await asyncio.to_thread(lambda: NumberList(request.form.get("list", "").splitlines()))
     problem = _problem(numbers, skips="skip" in request.form)
     if problem is not None:
         return await show(request, problem, tuple(numbers.bad))
