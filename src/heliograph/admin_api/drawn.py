@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, structs, to_builtins
 
 from heliograph.admin_api import shapes
 from heliograph.admin_api.operation import AdminOperation, QueryParameter
@@ -51,7 +51,8 @@ def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
 def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
     async def run(desk: Desk, path: Mapping[str, str], query: Mapping[str, str], body: Struct | None) -> Any:
         read = partial(_given, resource, operation, path, query, body)
-        given = await desk.in_thread(read) if _is_long(body) else read()
+        lists = [each for each in (() if body is None else structs.astuple(body)) if isinstance(each, list)]
+        given = await desk.in_thread(read) if any(len(each) > READ_AT_ONCE for each in lists) else read()
         if operation.answers is Answer.FILE:
             return await operation.run(desk, **given)
         if operation.page:
@@ -113,7 +114,8 @@ _MOST_ROWS: Final = PART_ROWS
 """The most rows of a part of a list that otherwise comes whole. A page of 10,000 routes has 2 MB."""
 
 READ_AT_ONCE: Final = 500
-"""Rows of a body that are read in a turn of the event loop: some ten milliseconds. More are read in a thread."""
+"""Rows of a body that are read in a turn of the event loop: some ten milliseconds. More are read in a thread, since an
+import may have 200,000, which take seconds."""
 
 _CURSOR: Final = "Goes on after an earlier answer: its `cursor`."
 
@@ -176,12 +178,6 @@ class _Cut:
 def _sorted_as(key: tuple[Any, ...]) -> tuple[tuple[int, Any], ...]:
     """Returns a key by which any two keys can be compared: null, then numbers, then texts."""
     return tuple((0, 0) if each is None else (1, each) if isinstance(each, int) else (2, each) for each in key)
-
-
-def _is_long(body: Struct | None) -> bool:
-    """Returns True for a body with a list that takes a while to read: 200,000 prices take some seconds."""
-    values = () if body is None else (getattr(body, name) for name in body.__struct_fields__)
-    return any(isinstance(each, list) and len(each) > READ_AT_ONCE for each in values)
 
 
 def _page(operation: Operation, query: Mapping[str, str]) -> dict[str, Any]:
