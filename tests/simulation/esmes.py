@@ -706,4 +706,4 @@ class Esmes:
 
 def patched(chance: random.Random) -> dict[str, Any]:
     """Returns attributes of the connection's module in these worlds, by name."""
-    return {**LIMITS, "are_acknowledged": lambda wire: not wire.unread, "randbits": chance.getrandbits}
+    return {**LIMITS, "unacknowledged": lambda wire: wire.unread, "randbits": chance.getrandbits}

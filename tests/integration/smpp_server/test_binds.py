@@ -1,7 +1,9 @@
 """Clients on real sockets, over a gateway on fakes: binds, submissions, questions, the end."""
 
 import asyncio
+import fcntl
 import json
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -704,6 +706,24 @@ async def test_the_same_octets_are_another_message_while_answers_arrive(rig: Rig
     client.close()
     await wait_until(lambda: not len(rig.binds))
     assert key_of(await (await rig.bound()).ask(submission())) not in keys
+
+
+async def test_answers_arrive_on_a_link_with_octets_under_way_at_each_look(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def latest(number: int, request: int, octets: bytearray) -> int:
+        octets[:] = (50).to_bytes(4, sys.byteorder)  # of the last answer, which has 53
+        return 0
+
+    monkeypatch.setattr(fcntl, "ioctl", latest)
+    await rig.change(dedupe_s=60)
+    client = await rig.bound()
+    (bind,) = rig.server._connections
+    for number in range(30):
+        assert (await client.submit(str(number))).status == 0
+        bind.settle()
+    await rig.services.resubmissions.flush()
+    assert len(bind._given) == len(rig.rows.references) <= 2
 
 
 async def test_what_was_lost_is_found_by_another_run_until_it_is_too_old(rig: Rig) -> None:

@@ -37,7 +37,7 @@ from heliograph.adapters.smpp_server.overload import (
 )
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
-from heliograph.adapters.smpp_server.resubmissions import are_acknowledged
+from heliograph.adapters.smpp_server.resubmissions import unacknowledged
 from heliograph.adapters.smpp_server.services import DOOR, Services
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
@@ -149,6 +149,8 @@ class EsmeConnection(asyncio.Protocol):
         """Names of submissions with answers that the client may not have yet, oldest first."""
         self._given_before = 0
         """How many of these there were at the last look."""
+        self._written = self._written_before = 0
+        """Octets that were written until now, and until the last look."""
         self._state = BindState("unbound", "", tls, 0, 0)
         self._reads_text = False
         """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
@@ -238,7 +240,7 @@ class EsmeConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and not self._is_cut:
-            self._given_before = len(self._given)
+            self._given_before, self._written_before = len(self._given), self._written
             self.settle()
         for name in (*self._given, *sorted(self._named)):
             self._services.resubmissions.lost(self.account, name)
@@ -645,6 +647,7 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         data = self.session.data_to_send()
         if data and self._transport is not None:
+            self._written += len(data)
             self._transport.write(data)
         if self.session.closing:
             self._close()
@@ -680,12 +683,16 @@ class EsmeConnection(asyncio.Protocol):
     def settle(self) -> None:
         """Notes the answers that have arrived. An answer since the last look is left: the client's system may have it,
         and the client be gone before it read it."""
-        before = self._given_before
-        if self._given and not self._flush_due and are_acknowledged(cast("asyncio.Transport", self._transport)):
+        if self._flush_due:
+            return  # some of the answers are not written yet
+        # On a busy link there are always octets under way. All that were written before the last look have arrived if
+        # these are no more than were written since.
+        written, before = self._written - self._written_before, self._given_before
+        if self._given and unacknowledged(cast("asyncio.Transport", self._transport)) <= written:
             for name in self._given[:before]:
                 self._services.resubmissions.arrived(self.account, name)
             del self._given[:before]
-        self._given_before = len(self._given)
+        self._given_before, self._written_before = len(self._given), self._written
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

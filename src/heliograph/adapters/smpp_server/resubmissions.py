@@ -20,6 +20,7 @@ import asyncio
 import fcntl
 import re
 import socket
+import sys
 import termios
 from collections.abc import Mapping
 from contextlib import suppress
@@ -37,6 +38,9 @@ RELOAD_S: Final = 60.0
 
 SETTLED_MS: Final = 10_000
 """Age of a name, in ms, from which it counts as lost without a bind anew: answers of other nodes arrive before."""
+
+ALL: Final = 1 << 62
+"""More octets than are ever written."""
 
 _DIGEST_OCTETS: Final = 16
 
@@ -180,10 +184,10 @@ class Resubmissions:
         return self._accounts.setdefault(account, {}).setdefault(digest, _Copies())
 
 
-def are_acknowledged(transport: asyncio.WriteTransport) -> bool:
-    """True if the peer's system has acknowledged all octets that were written."""
-    if transport.get_write_buffer_size():
-        return False
+def unacknowledged(transport: asyncio.WriteTransport) -> int:
+    """Returns how many of the octets that were written the peer's system has not acknowledged. With TLS they are more
+    than ours."""
+    waiting = transport.get_write_buffer_size()
     octets = bytearray(4)
     connection = transport.get_extra_info("socket")
     try:
@@ -191,8 +195,8 @@ def are_acknowledged(transport: asyncio.WriteTransport) -> bool:
         # A reset empties the queue as well.
         is_reset = connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] == _TCP_CLOSE
     except OSError:
-        return True  # a system without these questions: the octets have left
-    return not (any(octets) or is_reset)
+        return waiting  # a system without these questions: the octets have left
+    return ALL if is_reset else waiting + int.from_bytes(octets, sys.byteorder)
 
 
 def _parsed(name: str) -> tuple[str, int]:
