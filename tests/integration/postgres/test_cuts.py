@@ -340,3 +340,28 @@ async def test_cancelling_claiming_and_reading_are_cut(
         assert await store.upkeep.audit() == []
 
     await at_every_cut(relay, cut, work, check)
+
+
+@pytest.mark.slow
+async def test_a_claim_whose_answer_is_lost_for_long_is_not_forgotten(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account
+) -> None:
+    """The COMMIT of a claim is done, its answer is lost, and the database is away for longer than `resolve`. The row
+    belongs to this node, so no claim would ever find it again."""
+    await shaky.commits.recover(0, NODE)
+    for _ in range(3):  # the statements are prepared, so that the last piece is COMMIT
+        accept = given.accept(given.message(account.id, queued=True))
+        await store.commits.record(Facts(accepts=[accept]))
+        relay.cut_at(None)
+        (claimed,) = await shaky.queue.claim(1, 9, given.now, NODE)
+        assert claimed.message.key == accept.key
+    accept = given.accept(given.message(account.id, queued=True))
+    await store.commits.record(Facts(accepts=[accept]))
+    relay.cut_at(relay.said, CutEffect.UNHEARD, stays_down=True)
+    claim = asyncio.create_task(shaky.queue.claim(1, 9, given.now, NODE))
+    done, _ = await asyncio.wait([claim], timeout=1.5 * LIMITS.resolve)
+    assert relay.was_cut
+    assert not done
+    relay.down = False
+    async with asyncio.timeout(PATIENCE_S):
+        assert [each.message.key for each in await claim] == [accept.key]

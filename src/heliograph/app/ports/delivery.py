@@ -56,6 +56,8 @@ class Queue(Protocol):
 
         With `accounts`, claims up to `limit` of each of these accounts, and none of others. No other node gets a
         claimed message.
+
+        If the answer to its commit is lost, a claim waits until the store is back, and returns the claimed messages.
         """
 
     async def claim_expired(self, limit: int, now: int, node: int) -> list[Queued]:

@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import TypeVar
 
 from heliograph.adapters.store.postgres.db import Db
@@ -19,8 +20,8 @@ TRIES = 8
 
 _BEGIN = "BEGIN; UPDATE writer SET seq = {seq} WHERE id = {writer} AND NOT over"
 
-_RECONNECT_S = 0.1
-"""Seconds between two attempts to find out the outcome of a transaction."""
+_RECONNECT_S = (0.1, 1.0)
+"""Seconds between two attempts to find out the outcome of a transaction: the first pause, and the longest."""
 
 PLANS_S = 10.0
 """Seconds that plans are kept. A plan that was made while a table was all but empty reads the whole of it, and some
@@ -122,13 +123,15 @@ class Unresolved(Unavailable):
         self.seq = seq
 
 
-async def resolve(servers: Servers, writer: int, seq: int) -> bool:
+async def resolve(servers: Servers, writer: int, seq: int, *, patient: bool = False) -> bool:
     """Returns whether the writer's transaction of this number was committed, and fences the writer.
 
     Waits for the row while a transaction still holds it; afterwards no transaction of that writer can begin. Raises
-    Unavailable if the database does not tell in time, Fenced if the row is gone.
+    Unavailable if the database does not tell in time, Fenced if the row is gone. `patient`: waits for as long as the
+    database is away.
     """
-    deadline = time.monotonic() + servers.limits.resolve
+    deadline = inf if patient else time.monotonic() + servers.limits.resolve
+    pause, longest = _RECONNECT_S
     while True:
         try:
             db = await servers.connect()
@@ -139,11 +142,13 @@ async def resolve(servers: Servers, writer: int, seq: int) -> bool:
                 db.terminate()
         except Exception as fault:
             outage = translated(fault)
-            if not isinstance(outage, Unavailable):
+            if not isinstance(outage, Unavailable) or isinstance(outage, Fenced):
                 raise
             if time.monotonic() >= deadline:
                 raise outage from fault
-            await asyncio.sleep(_RECONNECT_S)
+            await asyncio.sleep(pause)
+            if patient:
+                pause = min(2 * pause, longest)
             continue
         if reached is None:
             raise Fenced("the work of this node was given to others")
@@ -183,11 +188,11 @@ class Pool:
 
         return await self.read(run)
 
-    async def write(self, work: Work[R]) -> R:
+    async def write(self, work: Work[R], *, patient: bool = False) -> R:
         """Runs `work` in a transaction, again after a conflict.
 
         If the connection is lost during COMMIT, `resolve` finds out whether the commit was done. Raises Unavailable of
-        a transaction that may have been done only if that takes too long.
+        a transaction that may have been done only if that takes too long, and never if it is `patient`.
         """
         tries = 0
         while True:
@@ -203,7 +208,7 @@ class Pool:
                     return await writer.transact(run)
             except Unresolved as doubt:
                 self.forget()
-                if await resolve(self._servers, doubt.writer, doubt.seq):
+                if await resolve(self._servers, doubt.writer, doubt.seq, patient=patient):
                     return result[0]
             except Exception as fault:
                 again = is_passing(fault) or is_loss(fault)

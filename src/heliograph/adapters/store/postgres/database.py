@@ -33,6 +33,8 @@ class Database:
         match mode:
             case RunMode.WRITE | RunMode.BATCH:
                 return await self.pool.write(work)
+            case RunMode.CLAIM:
+                return await self.pool.write(work, patient=True)
             case RunMode.READ | RunMode.BROWSE:
                 return await self.pool.look(work)
             case RunMode.LOOKUP | RunMode.GLANCE | RunMode.LISTING:

@@ -8,7 +8,7 @@ from typing import Final
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.network import tables_changed
 from heliograph.adapters.store.shared.rows import ANY_KEY, account_of, inbound_of, part_of, set_values
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, first, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, claiming, first, lookup, write
 from heliograph.adapters.store.shared.trace import callback_of
 from heliograph.app.configuration import Exists, Missing, inbound_way
 from heliograph.app.facts import InboundMessage, InboundPart, PartSet
@@ -53,11 +53,11 @@ class StoredInbound(Operations):
         copies = [(digest, key, bool(certain)) for digest, key, certain, _ in rows if key is not None]
         return FoundCopies(copies, rows[0][3] if rows else 0)
 
-    @write
+    @claiming
     def gather(self, sets: Sequence[PartSet], node: int) -> Steps[list[list[InboundPart]]]:
         return (yield from _claim(sets, 0, node))
 
-    @write
+    @claiming
     def ready(self, before: int, limit: int, node: int) -> Steps[list[list[InboundPart]]]:
         rows = yield Q.ready_sets(before=before, limit=limit)
         return (yield from _claim([PartSet(*row) for row in rows], before, node))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from heliograph.adapters.store.shared.rows import ANY_KEY, INBOUND_WIDTH, MESSAGE_WIDTH, inbound_of, message_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, listing, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, claiming, listing, lookup, write
 from heliograph.app.facts import LOW_BALANCE, CallbackEnd
 from heliograph.app.notice import LowBalance, Notice, ReachedState
 from heliograph.app.records import CallbackView
@@ -14,7 +14,7 @@ from heliograph.domain.message.way import Way
 
 
 class StoredNotices(Operations):
-    @write
+    @claiming
     def claim(self, limit: int, now: int, node: int, accounts: Sequence[int] = ()) -> Steps[list[Notice]]:
         if accounts:
             due = yield Q.claim_notices_of(accounts=list(accounts), limit=limit, now=now, node=node)
@@ -22,7 +22,7 @@ class StoredNotices(Operations):
             due = yield Q.claim_notices(limit=limit, now=now, node=node)
         return (yield from _read([key for (key,) in due]))
 
-    @write
+    @claiming
     def claim_parked(self, way: Way, limit: int, node: int, accounts: Sequence[int]) -> Steps[list[Notice]]:
         claimed = yield Q.claim_parked(way=+way, accounts=list(accounts), limit=limit, node=node)
         return (yield from _read([key for (key,) in claimed]))

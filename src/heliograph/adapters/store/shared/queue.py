@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from heliograph.adapters.store.shared.rows import messages_of
-from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Rows, Steps, claiming, lookup, write
 from heliograph.app.facts import NO_ANSWER, Queued, UntriedRow
 
 
 class StoredQueue(Operations):
-    @write
+    @claiming
     def claim(
         self, connector: int, limit: int, now: int, node: int, accounts: Sequence[int] = ()
     ) -> Steps[list[Queued]]:
@@ -18,7 +18,7 @@ class StoredQueue(Operations):
             rows = yield Q.claim_due(connector=connector, limit=limit, now=now, node=node)
         return (yield from _claimed(rows, node))
 
-    @write
+    @claiming
     def claim_expired(self, limit: int, now: int, node: int) -> Steps[list[Queued]]:
         rows = yield Q.claim_expired(limit=limit, now=now, node=node)
         return (yield from _claimed(rows, node))

@@ -49,6 +49,9 @@ class RunMode(Enum):
     """Runs in a transaction, again from the start after a conflict. All of it is durable, or none."""
     BATCH = auto()
     """Like WRITE, a part of a change that a later WRITE completes."""
+    CLAIM = auto()
+    """Like WRITE, and gives rows to this node. If the answer to its commit is lost, the operation waits for the
+    database and returns the rows. After an error the node would not know them, and no other node may claim them."""
     READ = auto()
     """Several statements in a transaction that reads."""
     LOOKUP = auto()
@@ -96,6 +99,7 @@ def _run_as(mode: RunMode) -> _Decorator:
 
 write: Final = _run_as(RunMode.WRITE)
 batch: Final = _run_as(RunMode.BATCH)
+claiming: Final = _run_as(RunMode.CLAIM)
 read: Final = _run_as(RunMode.READ)
 lookup: Final = _run_as(RunMode.LOOKUP)
 glance: Final = _run_as(RunMode.GLANCE)

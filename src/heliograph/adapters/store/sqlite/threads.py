@@ -38,7 +38,7 @@ class Threads:
         if self.guard is not None:
             self.guard.check()
         match mode:
-            case RunMode.WRITE | RunMode.BATCH:
+            case RunMode.WRITE | RunMode.BATCH | RunMode.CLAIM:
                 return await self.writer.transact(drive, operation)
             case RunMode.READ:
                 return await self.reader.transact(drive, operation)
