@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -23,6 +23,7 @@ from heliograph.app.facts import (
 )
 from heliograph.app.ports import NotScheduled, StoreRejected, Unavailable
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.state import State
 from tests.support.cutting_relay import CutEffect, CuttingRelay
 from tests.support.postgres import LIMITS, server
 from tests.support.store import CREDIT, HOUR, START, Given, history_of
@@ -236,6 +237,57 @@ async def test_a_batch_that_was_taken_up_in_part_is_sent_whole(
     assert {each.message.key for each in rest} == {message.key for message in batch.messages} - {claimed.message.key}
     assert not any(each.attempted for each in rest)
     assert await store.upkeep.audit() == []
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+async def test_recipients_who_opted_out_stay_left_out_when_an_answer_is_lost(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, *, is_away: bool
+) -> None:
+    """The answer says which messages of a request are not to be sent. It is lost, and the request is in the store."""
+    await shaky.commits.recover(0, NODE)
+    await shaky.commits.record(Facts(accepts=[given.batch(account.id, 3, price=0)]))
+    batch = given.batch(account.id, 3, price=CREDIT)
+    gone, *rest = batch.messages
+    gone.destination, rest[0].queued = "4917099", True
+    await store.suppressions.suppress(account.id, [gone.destination], "api", START)
+    relay.cut_at(1, CutEffect.UNHEARD, stays_down=is_away)
+    with pytest.raises(Unavailable) if is_away else nullcontext():
+        await shaky.commits.record(Facts(accepts=[batch]))
+    if is_away:
+        await store.queue.claim(1, 9, given.now, NODE)  # so the request stays
+        relay.down = False
+        await shaky.commits.record(Facts())
+    assert relay.was_cut
+    assert batch.verdict is Verdict.ACCEPTED
+    assert [message.state for message in batch.messages] == [State.FAILED, State.SENT, State.SENT]
+    assert (gone.price, batch.total) == (0, 2 * CREDIT)
+    assert await store.customers.balance(account.id) == 98 * CREDIT
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+async def test_an_end_that_another_node_was_faster_with_is_known_when_an_answer_is_lost(
+    relay: CuttingRelay, shaky: PostgresStore, store: PostgresStore, given: Given, account: Account, *, is_away: bool
+) -> None:
+    """Else the customer would get a notice of either end."""
+    await shaky.commits.recover(0, NODE)
+    keys = [(await given.sent(account.id)).key for _ in range(3)]
+    warm, ended, open_ = (
+        MessageEnd(account.id, key, Delivery.REJECTD, "", given.now, owed=True, failed=True, refund=CREDIT)
+        for key in keys
+    )
+    await shaky.commits.record(Facts(finals=[warm]))
+    await store.commits.record(
+        Facts(finals=[MessageEnd(account.id, ended.key, Delivery.DELIVRD, "", given.now, owed=True)])
+    )
+    relay.cut_at(1, CutEffect.UNHEARD, stays_down=is_away)
+    facts = Facts(finals=[ended, open_])
+    with pytest.raises(Unavailable) if is_away else nullcontext():
+        await shaky.commits.record(facts)
+    if is_away:
+        relay.down = False
+        await shaky.commits.record(facts)
+    assert relay.was_cut
+    assert [ended.superseded, open_.superseded] == [True, False]
 
 
 @pytest.mark.parametrize("by_commit", [True, False])

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.postgres.connections import TRIES, Unresolved, Writer, resolve
@@ -33,14 +34,17 @@ from heliograph.adapters.store.postgres.statement import (
     are_single,
 )
 from heliograph.adapters.store.shared.past import nudge_mark
+from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import fail_suppressed
-from heliograph.app.facts import Accept, Facts, Verdict, leave_out_contested
+from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict, leave_out_contested
 from heliograph.app.ports import StoreRejected, Unavailable
 
 _VOID = "SELECT void_accepts($1, $2, $3, $4)"
 _PRESENT = """
 SELECT key FROM message WHERE key = ANY ($1) AND batch = 0 UNION ALL SELECT key FROM batch WHERE key = ANY ($1)
 """
+_LEFT_OUT = fill("SELECT key FROM message WHERE key = ANY ($1) AND state = {State.FAILED} AND price = 0")
+_SUPERSEDED = "SELECT superseded_ends($1, $2, $3, $4)"
 
 
 @dataclass(slots=True)
@@ -55,11 +59,15 @@ class _Doubt:
     accepts: list[Accept]
     """Copies of them as they were written."""
 
-    def end(self, taken: Collection[int]) -> None:
-        """Sets the verdicts of requests that are still in doubt. `taken`: keys of requests that stay."""
+    def end(self, taken: Collection[int], left_out: Collection[int]) -> None:
+        """Sets the verdicts of requests that are still in doubt. `taken`: keys of requests that stay. `left_out`: keys
+        of their messages to recipients who opted out."""
         for asked, accept in zip(self.asked, self.accepts, strict=True):
             if asked.verdict is Verdict.IN_DOUBT:
                 asked.verdict = Verdict.ACCEPTED if accept.key in taken else Verdict.UNAVAILABLE
+                if asked.verdict is Verdict.ACCEPTED and left_out:
+                    indexes = [index for index, each in enumerate(asked.messages) if each.key in left_out]
+                    fail_suppressed(asked, indexes)
 
 
 class Recorder:
@@ -156,7 +164,9 @@ class Recorder:
             except Unresolved as doubt:
                 self._keep(doubt, facts)
                 if await resolve(self._servers, doubt.writer, doubt.seq):
-                    self._end_doubt(await self._present(facts))
+                    await self._mark_superseded(facts.finals)
+                    taken = await self._present(facts)
+                    self._end_doubt(taken, await self._left_out(facts.accepts, taken))
                     return []
                 self._end_doubt()
                 if tries >= TRIES:
@@ -237,9 +247,9 @@ class Recorder:
         accepts = [replace(accept) for accept in facts.accepts]
         self._doubt = _Doubt(doubt.writer, doubt.seq, without(facts, Facts()), list(facts.accepts), accepts)
 
-    def _end_doubt(self, taken: Collection[int] = ()) -> None:
+    def _end_doubt(self, taken: Collection[int] = (), left_out: Collection[int] = ()) -> None:
         if self._doubt is not None:
-            self._doubt.end(taken)
+            self._doubt.end(taken, left_out)
             self._doubt = None
 
     async def _present(self, facts: Facts) -> set[int]:
@@ -250,12 +260,32 @@ class Recorder:
         writer = await self._open()
         return {row[0] for row in await writer.db.fetch(_PRESENT, [accept.key for accept in facts.accepts])}
 
+    async def _left_out(self, accepts: list[Accept], taken: Collection[int]) -> set[int]:
+        """Returns the keys of messages of the requests `taken` that failed at once, because their recipients opted out:
+        they must not be sent. The lost answer named them."""
+        keys = [each.key for accept in accepts if accept.batch and accept.key in taken for each in accept.messages]
+        if not keys:
+            return set()
+        writer = await self._open()
+        return {row[0] for row in await writer.db.fetch(_LEFT_OUT, keys)}
+
+    async def _mark_superseded(self, finals: list[MessageEnd]) -> None:
+        """Marks the ends that another end came before, as the lost answer would have."""
+        if not finals:
+            return
+        writer = await self._open()
+        columns = [list(map(attrgetter(name), finals)) for name in ("key", "state", "err", "at")]
+        superseded = set(await writer.db.fetchval(_SUPERSEDED, *columns))
+        for final in finals:
+            final.superseded = final.key in superseded
+
     async def _settle(self) -> None:
         """Finds out whether a transaction in doubt was committed, and notes the facts that it wrote after all."""
         doubt = self._doubt
         if doubt is None:
             return
         taken: list[int] = []
+        left_out: set[int] = set()
         if await resolve(self._servers, doubt.writer, doubt.seq):
             if doubt.accepts:
                 writer = await self._open()
@@ -269,8 +299,10 @@ class Recorder:
                         [accept.reference for accept in accepts],
                     )
                 )
+                left_out = await self._left_out(accepts, taken)
+            await self._mark_superseded(doubt.facts.finals)
             note_written(self._written, doubt.facts)
-        self._end_doubt(taken)
+        self._end_doubt(taken, left_out)
 
 
 def note_written(written: Facts, facts: Facts) -> None:
