@@ -365,3 +365,50 @@ async def test_doubts_do_not_grow_for_ever(desk: Desk, monkeypatch: pytest.Monke
         desk.commit()
     assert len(desk.dispatcher.outcomes.unknown.by_key) == 3
     assert len(desk.dispatcher.outcomes.unknown._by_number) == 3
+
+
+async def test_a_message_that_is_forgotten_while_another_part_is_away_still_waits_in_the_queue(
+    patient: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be in no lane and have no row."""
+    monkeypatch.setattr(doubts, "MOST_UNKNOWN", 1)
+    long, other = patient.message(LONG), patient.message()
+    first, *rest = patient.sent(long)
+    patient.answer(first, LOST)
+    (part,) = patient.sent(other)
+    patient.answer(part, LOST)
+    for number, each in enumerate(rest):
+        patient.answer(each, Accepted(str(number)))
+    facts = patient.commit()
+    assert {each.key for each in facts.queueings} == {long.key, other.key}
+    assert all(each.attempted and each.due == patient.clock.now() + WAIT_MS for each in facts.queueings)
+
+
+async def test_a_message_waits_once_however_many_others_are_in_doubt(
+    patient: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each that waits again makes another forgotten, which then waits again: none would ever be sent."""
+    monkeypatch.setattr(doubts, "MOST_UNKNOWN", 2)
+    messages = [patient.message(destination=f"49170000000{n}") for n in range(4)]
+    for each in messages:
+        (part,) = patient.sent(each)
+        patient.answer(part, LOST)
+    patient.commit()
+    patient.clock.pass_ms(WAIT_MS)
+    rows = [Queued(each, attempted=True) for each in messages]
+    await patient.dispatcher.claims.refill(patient.lane, QueueStore(*rows).queue, NODE)
+    facts = patient.commit()
+    assert {key for _, key in facts.sending} == {each.key for each in messages}
+    assert facts.queueings == []
+
+
+async def test_pauses_of_forgotten_messages_do_not_grow_for_ever(
+    patient: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doubts, "MOST_UNKNOWN", 2)
+    monkeypatch.setattr(doubts, "MOST_PAUSES", 3)
+    for n in range(9):
+        (part,) = patient.sent(patient.message(destination=f"49170000000{n}"))
+        patient.answer(part, LOST)
+        patient.commit()
+    assert len(patient.dispatcher.outcomes.unknown.pauses) == 3

@@ -322,9 +322,9 @@ class QueueClaims:
             lane.resume(item)
             return
         item.shape(lane.policy.joins_parts)
-        known = self._unknown.of(item.message.key, lane.connector)
-        unknown = self._unknown.note(item, lane.connector, 0 if known else item.open)
-        if lane.policy.unknown_wait_ms and (known is None or self._clock.now() < unknown.until):
+        until = self._unknown.pause_end(item.message.key, lane.connector)
+        self._unknown.note(item, lane.connector, item.open if until is None else 0)
+        if lane.policy.unknown_wait_ms and (until is None or self._clock.now() < until):
             item.paused, item.to_send = frozenset(item.waiting), []
             self._outcomes.rest(lane, item)
             self._gathering.wake()

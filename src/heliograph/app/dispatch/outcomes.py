@@ -192,8 +192,12 @@ class PartOutcomes:
     def rest(self, lane: Lane, item: LaneItem) -> None:
         """Moves a message to the queue if only paused parts are left of it."""
         message = item.message
+        if item.open > len(item.paused):
+            return
         unknown = self.unknown.of(message.key, lane.connector)
-        if unknown is None or unknown.queued or item.open > len(item.paused):
+        if unknown is None:  # forgotten, because many others came since the part was paused
+            unknown = self.unknown.note(item, lane.connector, 0)
+        if unknown.queued:
             return
         unknown.until = self._clock.now() + lane.policy.unknown_wait_ms
         self.put_off(lane, item, unknown.until)

@@ -7,6 +7,10 @@ from heliograph.app.dispatch.lane_item import LaneItem
 MOST_UNKNOWN = 5_000
 """Messages that are remembered, the latest. Receipts for copies of older messages match nothing."""
 
+MOST_PAUSES = 200_000
+"""Messages beyond these of which only the end of the pause is remembered, about 20 MB. Without it each would be paused
+again when it is claimed, and make another message forgotten by that: with more than MOST_UNKNOWN, none would be sent."""
+
 REPEAT_AFTER_MS = 60_000
 """Milliseconds for which an unmatched receipt counts as early. Later it may count as the receipt of a first copy. Must
 exceed the time for which an answer is awaited."""
@@ -43,10 +47,12 @@ class UnknownOutcome:
 class UnknownOutcomes:
     """Finds messages with parts of unknown outcome, of all lanes, by key and by number."""
 
-    __slots__ = ("_by_number", "by_key")
+    __slots__ = ("_by_number", "by_key", "pauses")
 
     def __init__(self) -> None:
         self.by_key: dict[int, UnknownOutcome] = {}
+        self.pauses: dict[int, int] = {}
+        """Ends (ms) of the pauses of forgotten messages in the queue's rows, by key."""
         self._by_number: dict[tuple[int, str], list[int]] = {}
 
     def of(self, key: int, connector: int) -> UnknownOutcome | None:
@@ -64,7 +70,7 @@ class UnknownOutcomes:
             unknown = self.by_key[key] = UnknownOutcome(connector, item.message.destination)
             self._by_number.setdefault((connector, unknown.destination), []).append(key)
             if len(self.by_key) > MOST_UNKNOWN:
-                self.forget(next(iter(self.by_key)))
+                self._forget_oldest()
         unknown.item, unknown.queued = item, False
         unknown.copies += copies
         return unknown
@@ -74,8 +80,23 @@ class UnknownOutcomes:
         keys = self._by_number.get((connector, number)) or self._by_number.get((connector, number.lstrip("+0")), [])
         return [self.by_key[key] for key in keys]
 
+    def pause_end(self, key: int, connector: int) -> int | None:
+        """Returns the end (ms) of the pause of a message that was claimed again, 0 if it was not paused; None if nothing
+        is known of it."""
+        unknown = self.of(key, connector)
+        return self.pauses.pop(key, None) if unknown is None else unknown.until
+
+    def _forget_oldest(self) -> None:
+        key, oldest = next(iter(self.by_key.items()))
+        self.forget(key)
+        if oldest.queued:
+            self.pauses[key] = oldest.until
+            if len(self.pauses) > MOST_PAUSES:
+                del self.pauses[next(iter(self.pauses))]
+
     def forget(self, key: int) -> None:
         """Forgets a message. Idempotent."""
+        self.pauses.pop(key, None)
         unknown = self.by_key.pop(key, None)
         if unknown is None:
             return
