@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import Account, Missing, TrafficHold
-from heliograph.app.facts import Facts, Queueing
+from heliograph.app.facts import NO_ANSWER, Attempt, Facts, Queueing
 from heliograph.app.ports import HeldTraffic, Store
 from heliograph.app.ports.backlog import QueueAction
 from heliograph.app.records import MessageHold, Search
@@ -137,6 +137,20 @@ async def test_what_is_refunded_is_cancelled_and_the_hold_goes_on(store: Store, 
     assert await store.guard.let_go(START, 10) == 1
     assert await due(store) == [elsewhere, scheduled.key]
     assert not set(keys) & set(await due(store))
+
+
+@pytest.mark.parametrize("status", [0, NO_ANSWER])
+async def test_a_message_that_an_earlier_operator_took_is_not_refunded(
+    store: Store, given: Given, account: Account, status: int
+) -> None:
+    """It waits for its next operator. The first is paid for it, or may have delivered it."""
+    await store.guard.hold(hold_of(account), 0)
+    key, deferred = await held(store, given, account), await held(store, given, account)
+    attempts = [Attempt(account.id, key, 0, 2, status, START), Attempt(account.id, deferred, 0, 2, 88, START)]
+    await store.commits.record(Facts(attempts=attempts))
+    assert await store.guard.refund(account.id, RANGE, START, 10) == 1
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert (await store.guard.holds(10))[0].messages == 1
 
 
 async def test_what_is_held_is_found_until_it_is_let_go(store: Store, given: Given, account: Account) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from heliograph.app.configuration import Missing, TrafficHold
+from heliograph.app.facts import NO_ANSWER
 from heliograph.app.ports import HeldTraffic
 from heliograph.domain.limits.gate import FIRST_RANGE, OF_ADMINISTRATOR
 from heliograph.domain.limits.pumping import TrafficCount, TrafficFigures
@@ -68,10 +69,11 @@ class MemoryGuard(MemoryPart):
         rows = self._open()
         if self._find(account, prefix).is_observed:
             raise Missing("no such hold")
+        resent = {each.key for each in rows.attempts if each.status in (0, NO_ANSWER)}
         keys = [
             key
             for key in self._held(account, prefix)
-            if not rows.queue[key].attempted and not any(of == key for of, _ in rows.sent)
+            if not rows.queue[key].attempted and not any(of == key for of, _ in rows.sent) and key not in resent
         ][:limit]
         withdraw_waiting(self._place, keys, now, "held and refunded")
         return len(keys)

@@ -42,10 +42,12 @@ SELECT count(*), CAST(coalesce(sum(m.price), 0) AS bigint) FROM (
     LIMIT :limit
 ) AS held JOIN message AS m ON m.key = held.key;
 
--- held_messages: Held messages of an account to a range of which no part has left.
+-- held_messages: Held messages of an account to a range of which no part may have left. An attempt with the status 0 is
+-- of an operator that took the message, and did not deliver it; one without an answer may have it.
 SELECT q.key FROM queue AS q
 WHERE q.held IN (:prefix, {OF_ADMINISTRATOR} || :prefix) AND q.node IS NULL AND q.account = :account
   AND NOT q.attempted AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
+  AND NOT EXISTS (SELECT 1 FROM attempt AS t WHERE t.key = q.key AND t.status IN (0, {NO_ANSWER}))
 ORDER BY q.key LIMIT :limit;
 
 -- held_among: The rows among some that the guard holds, maybe beside an administrator.
