@@ -184,6 +184,27 @@ async def test_what_waits_for_the_phone_is_cancelled_and_refunded(
     assert await store.upkeep.audit() == []
 
 
+async def test_a_message_in_memory_whose_recipient_opts_out_before_the_next_start_is_known(
+    store: Store, given: Given, account: Account, stop: Stop
+) -> None:
+    """The process ended before it withdrew the message, or before the opt-out."""
+    sent, attempted = [await given.sent(account.id, destination=PHONE) for _ in range(2)]
+    begun = await given.sent(account.id, destination=PHONE, segments=2)
+    other = await given.sent(account.id, destination=OTHER)
+    submissions = [Submission(account.id, begun.key, 0, 1, "id", 0, given.now)]
+    late = await given.sent(account.id, destination=PHONE, connector=2)
+    await store.commits.record(Facts(submissions=submissions, marks={"attempted:1": attempted.key}))
+    await stop(store, given, account.id)
+    unsent = (await store.commits.recover(0, NODE)).unsent
+    assert {queued.message.key: (queued.attempted, queued.suppressed) for queued in unsent} == {
+        sent.key: (True, False),
+        attempted.key: (True, False),
+        begun.key: (False, False),
+        other.key: (False, False),
+        late.key: (False, True),
+    }
+
+
 async def test_what_may_have_left_is_let_go_on(store: Store, given: Given, account: Account, stop: Stop) -> None:
     """Half a text is worse than none, and what the operator may have cannot be called back."""
     begun = await given.sent(account.id, destination=PHONE, segments=2)

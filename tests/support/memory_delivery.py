@@ -53,7 +53,7 @@ from tests.support.memory_reading import MemoryReading, way_of
 from tests.support.memory_retention import redacted
 from tests.support.memory_rows import Batch, End, Moved, QueueRow, Reference, RetryRow, Rows, end_holds
 from tests.support.memory_series import owe_series
-from tests.support.memory_suppressions import is_whole, obey, withdraw
+from tests.support.memory_suppressions import is_untouched, is_whole, obey, withdraw
 
 
 def _check(value: object, *, is_content: bool = False) -> None:
@@ -333,7 +333,7 @@ class MemoryCommits(MemoryReading):
             last_key=max((0, *rows.messages, *rows.batches, *rows.inbound)),
             marks=dict(marks),
             unsent=[
-                self._queued(rows, key, key <= marks.get(attempted(rows.messages[key].connector), 0), queued=False)
+                self._unsent(rows, key, key <= marks.get(attempted(rows.messages[key].connector), 0))
                 for key in open_keys
                 if key > above[DISPATCH] and is_unsent(rows, key)
             ],
@@ -355,6 +355,13 @@ class MemoryCommits(MemoryReading):
             unanswered=any(not row.answered for row in rows.unanswered.values()),
             early=list(rows.early),
         )  # fmt: skip
+
+    def _unsent(self, rows: Rows, key: int, is_attempted: bool) -> Queued:
+        """A message of the fast lane. Its recipient may have opted out since it was accepted."""
+        queued = self._queued(rows, key, is_attempted, queued=False)
+        is_suppressed = (queued.message.account, queued.message.destination) in rows.suppressions
+        queued.suppressed = is_suppressed and not is_attempted and is_untouched(self._place, key)
+        return queued
 
     def _give_up_others(self, rows: Rows, node: int) -> None:
         """Frees the claims of earlier runs, where a single node uses the rows."""

@@ -49,12 +49,13 @@ def suppress(place: MemoryState, account: int, number: str, at: int, source: str
 
 def is_whole(place: MemoryState, key: int) -> bool:
     """Whether nothing of the message has left, and it is no reply of the gateway's own."""
+    return not place.rows.queue[key].attempted and is_untouched(place, key)
+
+
+def is_untouched(place: MemoryState, key: int) -> bool:
+    """Whether no operator answered for the message, and it is no reply of the gateway's own."""
     rows = place.rows
-    return (
-        not rows.queue[key].attempted
-        and not any(of == key for of, _ in rows.sent)
-        and not any(each.replied == key for each in rows.inbound.values())
-    )
+    return not any(of == key for of, _ in rows.sent) and not any(each.replied == key for each in rows.inbound.values())
 
 
 def obey(place: MemoryState, message: InboundMessage) -> bool:

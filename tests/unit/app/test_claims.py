@@ -117,6 +117,15 @@ async def test_what_an_earlier_run_left_in_memory_is_judged_before_it_goes(desk:
     assert [part.message.key for part in desk.carrier.take()] == [other.key]
 
 
+async def test_what_an_earlier_run_left_in_memory_is_withdrawn_if_its_recipient_opted_out(desk: Desk) -> None:
+    gone, attempted, other = desk.message(), desk.message(), desk.message()
+    unsent = [Queued(gone, False, suppressed=True), Queued(attempted, True), Queued(other, False)]
+    await desk.dispatcher.claims.recover(unsent)
+    (withdrawal,) = desk.commit().withdrawals
+    assert (withdrawal.key, withdrawal.refund) == (gone.key, gone.price)
+    assert {part.message.key for part in desk.carrier.take()} == {attempted.key, other.key}
+
+
 async def test_others_of_the_account_pass_what_is_held(desk: Desk) -> None:
     held, other = desk.message(), desk.message(destination="491710000000")
     store = QueueStore(Queued(held, False), Queued(other, False))

@@ -80,7 +80,9 @@ class QueueClaims:
         for queued in unsent:
             item = LaneItem.of_queue(queued, row=False)
             lane = self._lane(queued.message.connector)
-            if await self._is_open(item, queued) and self.passes(lane, item):
+            if queued.suppressed and item.unsent:
+                self._outcomes.withdraw(lane, item)
+            elif await self._is_open(item, queued) and self.passes(lane, item):
                 self._resume(lane, item)
 
     async def refill(self, lane: Lane, queue: Queue, node: int) -> bool:

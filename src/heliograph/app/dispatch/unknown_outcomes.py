@@ -8,8 +8,8 @@ MOST_UNKNOWN = 5_000
 """Messages that are remembered, the latest. Receipts for copies of older messages match nothing."""
 
 MOST_PAUSES = 200_000
-"""Messages beyond these of which only the end of the pause is remembered, about 20 MB. Without it each would be paused
-again when it is claimed, and make another message forgotten by that: with more than MOST_UNKNOWN, none would be sent."""
+"""Messages beyond these of which only the end of the pause is remembered, about 20 MB. Without it, each would be paused
+again when it is claimed, and make another message forgotten. With more than MOST_UNKNOWN, none would ever be sent."""
 
 REPEAT_AFTER_MS = 60_000
 """Milliseconds for which an unmatched receipt counts as early. Later it may count as the receipt of a first copy. Must
@@ -81,8 +81,8 @@ class UnknownOutcomes:
         return [self.by_key[key] for key in keys]
 
     def pause_end(self, key: int, connector: int) -> int | None:
-        """Returns the end (ms) of the pause of a message that was claimed again, 0 if it was not paused; None if nothing
-        is known of it."""
+        """Returns the end (ms) of the pause of a message that was claimed again: 0 if it was not paused, None if it is
+        not known."""
         unknown = self.of(key, connector)
         return self.pauses.pop(key, None) if unknown is None else unknown.until
 

@@ -38,3 +38,11 @@ JOIN suppression AS s ON s.account = m.account AND s.digest = {digest_of}
 WHERE q.key {among(keys)} AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS t WHERE t.key = q.key)
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key AND i.replied <> 0);
+
+-- suppressed_unsent: The same among messages of a fast lane, which have no row in the queue.
+SELECT m.key FROM message AS m
+JOIN account AS a ON a.id = m.account AND a.suppressed = {true}
+JOIN suppression AS s ON s.account = m.account AND s.digest = {digest_of}
+WHERE m.key {among(keys)}
+  AND NOT EXISTS (SELECT 1 FROM sent AS t WHERE t.key = m.key)
+  AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = m.key AND i.replied <> 0);
