@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from heliograph.app.configuration import Account, Missing
-from heliograph.app.facts import Attempt, Facts, InboundMessage, Queueing, Resend, Submission, Verdict, Withdrawal
+from heliograph.app.facts import (
+    Attempt,
+    Facts,
+    InboundMessage,
+    MessageEnd,
+    Queueing,
+    Resend,
+    Submission,
+    Verdict,
+    Withdrawal,
+)
 from heliograph.app.ports import Store
 from heliograph.app.resources.explain import explain
 from heliograph.domain.message.opt_out import Wish
@@ -135,6 +145,39 @@ async def test_a_request_that_was_accepted_before_is_replayed(
     again = given.accept(given.message(account.id, destination=PHONE, reference="r"))
     await store.commits.record(Facts(accepts=[again]))
     assert (again.verdict, again.key) == (Verdict.REPLAYED, first.key)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_repeat_names_the_recipients_that_the_first_request_left_out(
+    store: Store, given: Given, account: Account, stop: Stop, *, at_once: bool
+) -> None:
+    await stop(store, given, account.id)
+    requests = [given.batch(account.id, 2, destination=PHONE, reference="r") for _ in range(2)]
+    for request in requests:
+        request.messages[1].destination = OTHER
+    for some in [requests] if at_once else [[request] for request in requests]:
+        await store.commits.record(Facts(accepts=some))
+    assert [each.verdict for each in requests] == [Verdict.ACCEPTED, Verdict.REPLAYED]
+    found = await store.customers.replayed(account.id, "r")
+    assert found is not None
+    for each in (*requests, found[1]):
+        assert each.total == CREDIT
+        assert [(message.state, message.price) for message in each.messages] == [
+            (State.FAILED, 0), (State.SENT, CREDIT),
+        ]  # fmt: skip
+
+
+async def test_a_repeat_gives_the_first_answer_of_a_free_message_that_failed_later(
+    store: Store, given: Given, account: Account
+) -> None:
+    batch = given.batch(account.id, 2, price=0, reference="r")
+    await given.recorded(batch)
+    failed = batch.messages[0]
+    end = MessageEnd(account.id, failed.key, Delivery.REJECTD, "", given.now + 1_000, owed=False, failed=True)
+    await store.commits.record(Facts(finals=[end]))
+    found = await store.customers.replayed(account.id, "r")
+    assert found is not None
+    assert [message.state for message in found[1].messages] == [State.SENT, State.SENT]
 
 
 async def test_several_requests_of_one_commit_are_judged_each(

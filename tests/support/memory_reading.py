@@ -57,7 +57,12 @@ class MemoryReading(MemoryPart):
         batch = rows.batches.get(used.key)
         keys = [used.key] if batch is None else batch.keys
         state = State.SCHEDULED if used.scheduled else State.SENT
-        messages = [replace(rows.messages[key], state=state) for key in keys]
+        messages = [replace(rows.messages[key]) for key in keys]
+        for message in messages:
+            end = rows.finals.get(message.key)
+            failed_at_once = message.state == State.FAILED and not message.price
+            if end is None or not failed_at_once or end.at > time_of(used.key):
+                message.state = state
         return Accept(
             account=account,
             messages=messages,

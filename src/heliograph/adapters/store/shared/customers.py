@@ -137,8 +137,11 @@ def replayed(account: int, reference: str) -> Steps[tuple[bytes, Accept] | None]
     if not rows:
         return None
     messages = [message_of(row) for row in rows]
-    fingerprint, key, batch, scheduled, tail, total = rows[0][MESSAGE_WIDTH:]
-    for message in messages:
+    fingerprint, key, batch, scheduled, tail, total, _ = rows[0][MESSAGE_WIDTH:]
+    for message, row in zip(messages, rows, strict=True):
+        failed_at = row[-1]
+        if failed_at is not None and failed_at <= time_of(key):
+            continue  # it failed at once, because its recipient had opted out
         message.state = State.SCHEDULED if scheduled else State.SENT
     first = Accept(
         account=account,

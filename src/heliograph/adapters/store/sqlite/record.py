@@ -328,7 +328,7 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
     """Judges the requests in order, and inserts the accepted. Returns the verdicts on requests that are not simply
     accepted."""
     spenders = Spenders(db, ledger)
-    named: dict[tuple[int, str], Accept] = {}
+    named: dict[tuple[int, str], tuple[Accept, Sequence[int]]] = {}
     rows = _AcceptedRows()
     judged: list[JudgedAccept] = []
     for accept in accepts:
@@ -350,7 +350,7 @@ def _write_accepts(db: sqlite3.Connection, accepts: Sequence[Accept], ledger: Le
             continue
         rows.add(accept, queued, suppressed)
         if accept.reference is not None:
-            named[account, accept.reference] = accept
+            named[account, accept.reference] = accept, suppressed
         if suppressed:
             judged.append(JudgedAccept(accept, _ACCEPTED, None, suppressed))
     rows.write(db)
@@ -454,11 +454,14 @@ def _write_callbacks(db: sqlite3.Connection, facts: Facts, node: int) -> None:
             db.executemany(_KEEP_RETRY, ended)
 
 
-def earlier(db: sqlite3.Connection, accept: Accept, here: Accept | None) -> Accept | None:
-    """Returns the first result of the request that used the same reference, in this transaction (`here`) or in the
-    rows; None if none did."""
+def earlier(db: sqlite3.Connection, accept: Accept, here: tuple[Accept, Sequence[int]] | None) -> Accept | None:
+    """Returns the first result of the request that used the same reference, in this transaction (`here`, with the
+    indexes of its suppressed messages) or in the rows; None if none did."""
     assert accept.reference is not None
     if here is not None:
-        return replace(here, messages=[replace(message) for message in here.messages])
+        first, suppressed = here
+        first = replace(first, messages=[replace(message) for message in first.messages])
+        fail_suppressed(first, suppressed)
+        return first
     found = drive(db, partial(replayed, accept.account, accept.reference))
     return None if found is None else found[1]

@@ -22,12 +22,14 @@ SELECT last_key, reference FROM batch WHERE key = :key AND account = :account AN
 SELECT {message} FROM message AS m WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key
 ORDER BY m.key LIMIT :limit OFFSET :index;
 
--- first_use: The messages of the first request that used a reference, each with its request.
-SELECT {message}, r.fingerprint, r.key, r.batch, r.scheduled, b.tail, b.total
+-- first_use: The messages of the first request that used a reference, each with its request, and with its end if it
+-- failed at no cost.
+SELECT {message}, r.fingerprint, r.key, r.batch, r.scheduled, b.tail, b.total, f.at
 FROM reference AS r
 LEFT JOIN batch AS b ON r.batch AND b.key = r.key
 JOIN message AS m ON m.key >= r.key AND m.key <= coalesce(b.last_key, r.key)
     AND m.batch = CASE WHEN r.batch THEN r.key ELSE 0 END
+LEFT JOIN final AS f ON f.key = m.key AND m.state = {State.FAILED} AND m.price = 0
 WHERE r.account = :account AND r.reference = :reference ORDER BY m.key;
 
 -- listed_page: Times and keys of a page.
