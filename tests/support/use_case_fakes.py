@@ -212,6 +212,9 @@ class SetRouter:
     def another(self, message: Routed, tried: Collection[int]) -> int | None:
         return another(self.found, self.obstacles, tried)
 
+    def remaining(self, message: Routed, tried: Collection[int]) -> int | None:
+        return chosen([each for each in self.found if each.connector not in tried], self.obstacles)
+
     def obstacle(self, connector: int) -> str:
         return self.obstacles.get(connector, "")
 

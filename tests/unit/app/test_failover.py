@@ -160,6 +160,34 @@ async def test_a_message_without_an_answer_stays_unless_the_connector_says_other
     assert [(each.connector, each.attempted) for each in (await bold.commit()).queueings] == [(2, False)]
 
 
+@pytest.mark.parametrize("obstacle", ["", "paused"])
+async def test_a_refused_message_whose_connector_is_removed_waits_for_the_next(house: House, obstacle: str) -> None:
+    """It was accepted, and another operator has not tried it: it does not fail for an obstacle of the moment."""
+    await house.commit(house.message())
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, SUBMITFAIL)
+    await house.commit()
+    house.router.found = house.router.found[::2]  # without the second
+    if obstacle:
+        house.router.obstacles[3] = obstacle
+    await house.dispatcher.claims.reclaim(house.lane(2), house.store.queue, NODE)
+    await house.commit()
+    assert house.ended == []
+    (part,) = await house.written(3)
+    house.answer(3, part, TAKEN)
+    assert [each.connector for each in (await house.commit()).submissions] == [3]
+
+
+async def test_a_refused_message_ends_when_no_other_connector_is_left(house: House) -> None:
+    await house.commit(house.message())
+    (part,) = house.carriers[1].take()
+    house.answer(1, part, SUBMITFAIL)
+    await house.commit()
+    house.router.found = house.router.found[:1]
+    await house.dispatcher.claims.reclaim(house.lane(2), house.store.queue, NODE)
+    assert house.ended == [Delivery.REJECTD]
+
+
 async def test_at_most_so_many_connectors_try(house: House) -> None:
     meek = await House(FailoverPolicy(POLICY.statuses, most=0)).begin()
     await meek.commit(meek.message())

@@ -189,7 +189,7 @@ class QueueClaims:
     def reroute(self, lane: Lane, item: LaneItem) -> None:
         """Routes a message that has left its lane; ends it if there is no route, or each operator has tried it."""
         route = self._router
-        connector = route.another(item.message, item.tried) if item.tried else route.route(item.message)
+        connector = route.remaining(item.message, item.tried) if item.tried else route.route(item.message)
         if connector is None:
             self._outcomes.end_waiting(lane, item, Delivery.REJECTD)
             return

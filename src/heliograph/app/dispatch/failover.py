@@ -58,6 +58,10 @@ class Router(Protocol):
     def another(self, message: Routed, tried: Collection[int]) -> int | None:
         """Returns a connector that can send a message now and has not tried it; None without another."""
 
+    def remaining(self, message: Routed, tried: Collection[int]) -> int | None:
+        """Returns the connector for a message that these connectors have tried, as `route` does. It waits if none of
+        the others can send now. None if each has tried it."""
+
     def obstacle(self, connector: int) -> str:
         """Returns why a connector cannot send now, such as `paused`; empty if it can."""
 

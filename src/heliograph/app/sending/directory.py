@@ -257,6 +257,12 @@ class Directory:
         found = candidates(message, self._routing)
         return another(found, self._routing.obstacles_of(message, found), tried)
 
+    def remaining(self, message: Routed, tried: Collection[int]) -> int | None:
+        """Returns the connector for a message that these connectors have tried; None if each has tried it, or if its
+        plan's rules exclude each of the others."""
+        found = [each for each in candidates(message, self._routing) if each.connector not in tried]
+        return chosen(found, self._routing.obstacles_of(message, found))
+
     def is_excluded(self, message: Routed, connector: int) -> bool:
         """Returns whether the rules of its plan now keep a message from the connector."""
         return self._routing.rules is not None and bool(self._routing.exclusion(message, connector))
