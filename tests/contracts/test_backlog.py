@@ -98,6 +98,27 @@ async def test_a_hold_stands_beside_other_reasons_and_neither_releases_the_other
     assert await store.guard.let_go(START, 10) == 1
 
 
+async def test_a_released_message_is_due_from_its_release(store: Store, given: Given, account: Account) -> None:
+    """Else its connector would count as overloaded, and lose its messages to a dearer one."""
+    key = await queued(given, account)
+    await store.backlog.change(QueueAction.HOLD, [key], START)
+    await store.backlog.change(QueueAction.RELEASE, [key], START + HOUR)
+    assert await store.queue.next_due() == {1: START + HOUR}
+    (claimed,) = await store.queue.claim(1, 9, START + HOUR, NODE)
+    assert claimed.message.released == START + HOUR
+
+
+async def test_a_message_that_is_released_before_its_time_waits_from_its_time(
+    store: Store, given: Given, account: Account
+) -> None:
+    message = await given.scheduled(account.id)
+    await store.backlog.change(QueueAction.HOLD, [message.key], START)
+    await store.backlog.change(QueueAction.RELEASE, [message.key], START + 1)
+    assert await store.queue.next_due() == {1: message.time}
+    (claimed,) = await store.queue.claim(1, 9, message.time, NODE)
+    assert (claimed.message.time, claimed.message.released) == (message.time, 0)
+
+
 async def test_a_guard_refunds_messages_that_an_administrator_holds_too(
     store: Store, given: Given, account: Account
 ) -> None:

@@ -69,7 +69,7 @@ class MemoryBacklog(MemoryPart):
                 row.held = OF_ADMINISTRATOR + (row.held or "")
                 rows.message_holds.setdefault((key, now), MessageHold(now, None, OF_ADMINISTRATOR))
             elif action is QueueAction.RELEASE and on_hold:
-                row.held = (row.held or "")[1:] or None
+                row.held, row.due = (row.held or "")[1:] or None, max(row.due, now)
                 end_holds(rows, [key], now, OF_ADMINISTRATOR)
         if action is QueueAction.CANCEL:
             withdraw_waiting(self._place, unsent, now, "cancelled in the queue")

@@ -465,7 +465,8 @@ class MemoryQueue(MemoryReading):
             is_suppressed = (message.account, message.destination) in rows.suppressions
             queued.suppressed = is_suppressed and is_whole(self._place, key)
             ends = [hold.ended for (of, _), hold in rows.message_holds.items() if of == key]
-            queued.message.released = max((each for each in ends if each is not None), default=0)
+            ended = max((each for each in ends if each is not None), default=0)
+            queued.message.released = ended if ended > message.time else 0
             claimed.append(queued)
         return claimed
 

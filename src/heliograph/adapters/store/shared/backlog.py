@@ -44,7 +44,7 @@ class StoredBacklog(Operations):
                 yield Q.note_holds(keys=unsent, now=now)
                 yield Q.hold_queued(keys=unsent)
             case QueueAction.RELEASE:
-                yield Q.release_queued(keys=unsent)
+                yield Q.release_queued(keys=unsent, now=now)
                 yield Q.end_administrators_holds(keys=unsent, now=now)
             case QueueAction.CANCEL:
                 for owner in sorted({account for _, account in found}):

@@ -74,7 +74,9 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     tried, resent = yield from tried_among(connectors)
     released: dict[int, int] = dict((yield Q.released_among(keys=keys)))
     for queued in claimed:
-        queued.message.released = released.get(queued.message.key, 0)
+        ended = released.get(queued.message.key, 0)
+        if ended > queued.message.time:  # a scheduled message may be held and released long before
+            queued.message.released = ended
         connector = connectors[queued.message.key]
         queued.untried = not (queued.attempted or queued.answered or queued.message.key in tried)
         queued.preliminary = queued.untried and queued.message.connector == connector

@@ -42,8 +42,9 @@ UPDATE message_hold SET ended = :now WHERE key {among(keys)} AND ended IS NULL A
 UPDATE queue SET held = {OF_ADMINISTRATOR} || coalesce(held, '')
 WHERE key {among(keys)} AND NOT coalesce(held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE}, {false});
 
--- release_queued: Ends the hold of an administrator. An earlier reason stays.
-UPDATE queue SET held = nullif(substr(held, 2), '')
+-- release_queued: Ends the hold of an administrator. An earlier reason stays. The message is due from now on, like one
+-- that another rule lets go: it did not wait for its connector.
+UPDATE queue SET held = nullif(substr(held, 2), ''), due = CASE WHEN due < :now THEN :now ELSE due END
 WHERE key {among(keys)} AND held >= {OF_ADMINISTRATOR} AND held < {FIRST_RANGE};
 
 -- add_queue_order: Places an order.
