@@ -87,11 +87,14 @@ class Carriers:
 
     def configure_lane(self, connector: Connector, share: float = 1.0) -> Lane:
         """Returns the connector's lane, set to the policy of its settings, and to this node's share of its rate."""
+        lane = self._set_policy(connector)
+        self._limits.set(lane, Limit(lane.policy.timetable, connector.rate, share, drains=connector.state == DRAIN))
+        return lane
+
+    def _set_policy(self, connector: Connector) -> Lane:
         lane = self.dispatcher.lane(connector.id)
-        policy = self._environment.policy(connector)
-        lane.policy = policy
+        lane.policy = self._environment.policy(connector)
         lane.tlvs_of = partial(self._environment.directory.tlvs_over, connector.id)
-        self._limits.set(lane, Limit(policy.timetable, connector.rate, share, drains=connector.state == DRAIN))
         return lane
 
     def states(self) -> list[tuple[Connector, CarrierState]]:
@@ -201,6 +204,11 @@ class Carriers:
                 carrier = self._environment.make_carrier(connector, events)
                 self._up[number] = (connector, carrier)
                 lane.window.carrier = carrier
+        for number, connector in whole.items():
+            if (
+                number not in live
+            ):  # it is disabled, or other nodes have its binds: failover needs its rules all the same
+                self._set_policy(connector)
         self._limits.watch(live)
 
     async def drain(self, deadline: float) -> None:

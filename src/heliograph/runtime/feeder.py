@@ -76,7 +76,8 @@ class Feeder:
                 await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
             elif (
-                not lane.closed
+                # no node has the binds of a disabled connector, so any of them gives its messages to another
+                (not lane.closed or not live[connector].enabled)
                 and directory.obstacle(connector)
                 and directory.others(connector)
                 and await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))

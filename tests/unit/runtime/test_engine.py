@@ -749,9 +749,14 @@ def test_a_cap_holds_over_a_restart_and_until_the_day_ends() -> None:
     scenario(story, max_day=25, max_month=60)
 
 
-@pytest.mark.parametrize("obstacle", [{"max_day": 5}, {"state": DRAIN}], ids=["at its cap", "draining"])
-def test_waiting_messages_leave_a_connector_that_may_not_send(obstacle: dict[str, Any]) -> None:
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "shared"])
+@pytest.mark.parametrize(
+    "obstacle", [{"max_day": 5}, {"state": DRAIN}, {"state": OFF}], ids=["at its cap", "draining", "off"]
+)
+def test_waiting_messages_leave_a_connector_that_may_not_send(obstacle: dict[str, Any], *, is_shared: bool) -> None:
     async def story(rig: Rig) -> None:
+        if is_shared:
+            await rig.share_the_store()
         await rig.connector("op2", prefix="4")
         first = rig.rows.connectors[1]
         rig.rows.routes[1].priority = 9
@@ -768,6 +773,42 @@ def test_waiting_messages_leave_a_connector_that_may_not_send(obstacle: dict[str
         assert rig.rows.queue == {}
 
     scenario(story, rate=4.0)
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "shared"])
+def test_a_scheduled_message_does_not_wait_for_a_connector_that_was_disabled(*, is_shared: bool) -> None:
+    async def story(rig: Rig) -> None:
+        if is_shared:
+            await rig.share_the_store()
+        await rig.connector("op2", prefix="4")
+        rig.rows.routes[1].priority = 9
+        await asyncio.sleep(2.0)
+        (message,) = (await rig.schedule(60_000)).messages
+        rig.rows.connectors[1].state = OFF
+        rig.rows.revision += 1
+        await asyncio.sleep(30.0)
+        await rig.kill()
+        await rig.start()
+        await asyncio.sleep(60.0)
+        assert rig.operators[2].submits[message.key, 0] == 1
+
+    scenario(story)
+
+
+def test_a_lane_without_binds_here_has_the_policy_of_its_connector() -> None:
+    """Another operator may try its messages, as far as the policy lets it."""
+
+    async def story(rig: Rig) -> None:
+        await rig.share_the_store()
+        await asyncio.sleep(2.0)
+        rig.rates = "22:00-23:00 5"
+        rig.rows.connectors[1].state = OFF
+        rig.rows.revision += 1
+        await asyncio.sleep(2.0)
+        lane = rig.engine.lane(1)
+        assert (lane.closed, lane.policy.timetable is not None) == (True, True)
+
+    scenario(story)
 
 
 def test_another_rate_takes_effect_without_a_new_link() -> None:
