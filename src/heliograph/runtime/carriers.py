@@ -204,11 +204,9 @@ class Carriers:
                 carrier = self._environment.make_carrier(connector, events)
                 self._up[number] = (connector, carrier)
                 lane.window.carrier = carrier
-        for number, connector in whole.items():
-            if (
-                number not in live
-            ):  # it is disabled, or other nodes have its binds: failover needs its rules all the same
-                self._set_policy(connector)
+        # disabled, or other nodes have the binds: failover needs the policy all the same
+        for number in whole.keys() - live.keys():
+            self._set_policy(whole[number])
         self._limits.watch(live)
 
     async def drain(self, deadline: float) -> None:
