@@ -94,6 +94,24 @@ async def test_a_late_refusal_is_final_and_refunded(patient: Desk) -> None:
     assert facts.dequeued == [(one.account, one.key)]
 
 
+@pytest.mark.parametrize(
+    ("shared", "passed_ms", "ends"), [(True, WAIT_MS, False), (True, 0, True), (False, WAIT_MS, True)]
+)
+async def test_a_late_refusal_does_not_count_once_another_node_may_have_sent_the_message_again(
+    patient: Desk, *, shared: bool, passed_ms: int, ends: bool
+) -> None:
+    """It would be refunded, although the operator may have taken the second copy."""
+    patient.matcher.shared = shared
+    one = patient.message()
+    (part,) = patient.sent(one)
+    patient.answer(part, LOST)
+    patient.commit()
+    patient.clock.pass_ms(passed_ms)
+    late(patient, part, REFUSED)
+    await settle(patient)
+    assert [final.key for final in patient.commit().finals] == ([one.key] if ends else [])
+
+
 async def test_a_late_not_now_leaves_it_waiting(patient: Desk) -> None:
     (part,) = patient.sent(patient.message())
     patient.answer(part, LOST)

@@ -68,6 +68,8 @@ class LateAnswers:
             item = unknown.item
             if item is None or segment not in unknown.uncertain:
                 continue
+            if self._matcher.shared and unknown.queued and isinstance(outcome, Refused) and now >= unknown.until:
+                continue  # another node may have sent the part again, which the operator may have taken
             message = item.message
             if unknown.queued and message.segments > 1 and message.wants_receipt:
                 try:
