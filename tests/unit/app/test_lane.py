@@ -269,6 +269,23 @@ def test_a_lane_that_may_send_nothing_new_sends_the_rest_of_a_message(
     assert lane.window.only_finishes == (lane.window.quota == 0)
 
 
+@pytest.mark.parametrize("closes", ["drains", "cap"])
+def test_a_lane_that_may_send_nothing_new_sends_the_rest_of_a_message_that_comes_from_its_row(
+    lane: Lane, carrier: NotedCarrier, message: Messages, closes: str
+) -> None:
+    """The operator deferred it, and half a text is worse than none."""
+    lane.window.drains, lane.window.quota = (True, 99) if closes == "drains" else (False, 0)
+    whole, long = message(), message(content=LONG, segments=4)
+    taken = frozenset({0, 1})
+    lane.resume(LaneItem.of_queue(Queued(whole, attempted=False)))
+    lane.resume(LaneItem.of_queue(Queued(long, attempted=False, answered=taken, taken=taken)))
+    assert (len(lane), lane.ahead, lane.can_send(NOW)) == (2, 1, True)
+    commit(lane)
+    commit(lane)
+    assert [(part.message, part.segment) for part in carrier.take()] == [(long, 2), (long, 3)]
+    assert (len(lane), lane.ahead, lane.can_send(NOW)) == (1, 1, False)
+
+
 def test_what_was_ready_when_the_link_went_goes_first_when_it_is_back_and_in_order(
     lane: Lane, carrier: NotedCarrier, message: Messages
 ) -> None:

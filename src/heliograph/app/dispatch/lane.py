@@ -207,13 +207,19 @@ class Lane:
                 self._behind.remove(item)
 
     def resume(self, item: LaneItem) -> None:
-        """Takes in a message that has a row: in the queue, or from the fast lane of an earlier run."""
-        if item.row:
+        """Takes in a message that has a row: in the queue, or from the fast lane of an earlier run. The rest of a
+        message that was sent in part goes before all others, and while nothing new is sent."""
+        if item.row and not item.taken:
             self.ahead += 1
             self.queues.claimed(item.message.account, item)
             return
-        self._count(item)
-        (self.front if item.attempted else self.fast).append(item)
+        if not item.row:
+            self._count(item)
+        if item.taken or item.attempted:
+            self.front.append(item)
+            self._disordered = True
+        else:
+            self.fast.append(item)
 
     def take_back(self, item: LaneItem, segment: int) -> None:
         """Takes back a part that must go again, before anything else."""
