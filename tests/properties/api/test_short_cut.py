@@ -462,3 +462,17 @@ async def test_the_network_of_a_number_is_found_before_it_is_sent_to(protocol: P
         await line.settle()
     assert ported.asked == ["447700900123"]
     assert [each.messages[0].network for each in line.gateway.intake.accepted] == ["23433", "23433"]
+
+
+@pytest.mark.parametrize("protocol", [fast, usual])
+async def test_a_request_that_leaves_the_short_cut_counts_once_against_the_rate(protocol: Protocol) -> None:
+    line = await opened(protocol)
+    await line.gateway.change_account(request_rate=0.001, request_burst=3)
+    line.gateway.directory.ported = PortedServer(known=())
+    line.gateway.directory._route_anew()
+    for number in range(4):
+        body = BODY.replace(b"123", b"%d" % (124 + number))
+        await line.hear(b"POST /api/v1/messages HTTP/1.1\r\nHost: x\r\n%b%b" % (V1, JSON))
+        await line.hear(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        await line.settle()
+    assert [status.split()[1] for status, *_ in line.answers()] == [b"200"] * 3 + [b"429"]

@@ -13,6 +13,7 @@ from heliograph.api.fast_send.head import SHORT_BODY, Head, read_head
 from heliograph.api.send_fields import send_fields
 from heliograph.app.facts import Accept
 from heliograph.app.observing.refusals import Asked
+from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import Headers
@@ -45,13 +46,15 @@ class FastSends(ShortCut):
 class PlainSend(DirectRequest):
     """A send with a plain head."""
 
-    __slots__ = ("_channel", "_sends", "head")
+    __slots__ = ("_admitted", "_channel", "_sends", "head")
 
     def __init__(self, sends: FastSends, channel: Channel, head: Head) -> None:
         super().__init__(head.target, head.headers)
         self.head = head
         self._sends = sends
         self._channel = channel
+        self._admitted: AccountView | None = None
+        """The account, once the request counts against its rate."""
 
     def again(self, octets: int) -> bool:
         sends = self._sends
@@ -68,11 +71,14 @@ class PlainSend(DirectRequest):
         its numbers, or for a lookup of an earlier request with the same reference. Then nothing has been done.
         """
         sending = self._sends.sending
+        self._admitted = None
         try:
             prepared = self._prepare(body)
         except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
-            return False
+            prepared = None
         if prepared is None:
+            if self._admitted is not None:
+                self._sends.authenticator.admission.forget(self._admitted)
             return False
         try:
             if isinstance(prepared, Fault):
@@ -96,6 +102,7 @@ class PlainSend(DirectRequest):
             who = proven.principal
             if who.view.policy is not None:
                 sends.authenticator.admission.admit(who.view, self._channel.client(head.forwarded)[0], now)
+                self._admitted = who.view
             fields = send_fields(decode.media_type(head.content_type, body), body, who, sends.bounds)
             if sends.sending.unknown_numbers(who, fields):
                 return None

@@ -226,6 +226,11 @@ class Admission:
             if wait > 0:
                 raise over_requests(rate, wait)
 
+    def forget(self, view: AccountView) -> None:
+        """Counts a request no longer that was admitted, because it is admitted once more on another way."""
+        if view.policy is not None and view.policy.request_rate > 0:
+            self._requests.give_back(view.account.id, 1)
+
 
 def readmit(view: AccountView, address: str) -> None:
     """Raises Fault (403) unless the account may be used, and from there."""

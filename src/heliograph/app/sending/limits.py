@@ -21,6 +21,12 @@ class RateLimits:
             left.change(rate, burst, now)
         return left.take(messages, now)
 
+    def give_back(self, account: int, messages: int) -> None:
+        """Counts no longer what was taken, because it is taken once more."""
+        left = self._left.get(account)
+        if left is not None:
+            left.give_back(messages)
+
 
 class _Left:
     """Messages that the account may send now; negative after a request larger than the burst."""
@@ -48,6 +54,9 @@ class _Left:
         if now > self._at:
             self._at = now
         return 0.0
+
+    def give_back(self, messages: int) -> None:
+        self._number = min(self._number + messages, self._most)
 
     def change(self, rate: float, burst: int, now: float) -> None:
         """Changes the rate. Messages already sent count under the new rate, too."""
