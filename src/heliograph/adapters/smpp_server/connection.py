@@ -37,7 +37,7 @@ from heliograph.adapters.smpp_server.overload import (
 )
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
-from heliograph.adapters.smpp_server.resubmissions import unacknowledged
+from heliograph.adapters.smpp_server.resubmissions import GivenNames, unacknowledged
 from heliograph.adapters.smpp_server.services import DOOR, Services
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
@@ -145,12 +145,7 @@ class EsmeConnection(asyncio.Protocol):
         self._answered: list[tuple[Notice, int]] = []
         self._named: set[str] = set()
         """Names of submissions under way (`Resubmissions`)."""
-        self._given: list[str] = []
-        """Names of submissions with answers that the client may not have yet, oldest first."""
-        self._given_before = 0
-        """How many of these there were at the last look."""
-        self._written = self._written_before = 0
-        """Octets that were written until now, and until the last look."""
+        self._given = GivenNames()
         self._state = BindState("unbound", "", tls, 0, 0)
         self._reads_text = False
         """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
@@ -240,11 +235,11 @@ class EsmeConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if exc is None and not self._is_cut:
-            self._given_before, self._written_before = len(self._given), self._written
+            self._given.mark()
             self.settle()
-        for name in (*self._given, *sorted(self._named)):
+        for name in (*self._given.names, *sorted(self._named)):
             self._services.resubmissions.lost(self.account, name)
-        self._given = []
+        self._given.names = []
         self._named.clear()
         self._transport = None
         for timer in (self._timer, self._guard):
@@ -577,7 +572,7 @@ class EsmeConnection(asyncio.Protocol):
         """Answers a submission with the id of its message. `name`: see `Resubmissions`."""
         if name in self._named:  # else the connection has ended, and the name is lost already
             self._named.remove(name)
-            self._given.append(name)
+            self._given.names.append(name)
         form = cast("Principal", self._who).view.account.smpp.id_form
         name = message_id(form, accept.key, accept.tail)
         self._binds.counts.submissions[0] += 1
@@ -647,7 +642,7 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         data = self.session.data_to_send()
         if data and self._transport is not None:
-            self._written += len(data)
+            self._given.octets += len(data)
             self._transport.write(data)
         if self.session.closing:
             self._close()
@@ -681,18 +676,12 @@ class EsmeConnection(asyncio.Protocol):
             self._transport.abort()
 
     def settle(self) -> None:
-        """Notes the answers that have arrived. An answer since the last look is left: the client's system may have it,
-        and the client be gone before it read it."""
+        """Notes the answers that have arrived."""
         if self._flush_due:
             return  # some of the answers are not written yet
-        # On a busy link there are always octets under way. All that were written before the last look have arrived if
-        # these are no more than were written since.
-        written, before = self._written - self._written_before, self._given_before
-        if self._given and unacknowledged(cast("asyncio.Transport", self._transport)) <= written:
-            for name in self._given[:before]:
-                self._services.resubmissions.arrived(self.account, name)
-            del self._given[:before]
-        self._given_before, self._written_before = len(self._given), self._written
+        octets = unacknowledged(cast("asyncio.Transport", self._transport)) if self._given.names else 0
+        for name in self._given.arrived(octets):
+            self._services.resubmissions.arrived(self.account, name)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -78,6 +78,38 @@ class _Copies:
         return number
 
 
+class GivenNames:
+    """Names of submissions with answers that a client may not have yet. The connection looks once a second whether its
+    octets have arrived.
+
+    An answer since the last look is left: the client's system may have it, and the client be gone before it read it. On
+    a busy link octets are under way at each look. All that were written before the last look have arrived if no more
+    are under way than were written since.
+    """
+
+    __slots__ = ("_before", "_octets_before", "names", "octets")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """Oldest first."""
+        self.octets = 0
+        """Octets that were written, of answers and anything else."""
+        self._before = self._octets_before = 0
+        """Names and octets at the last look."""
+
+    def arrived(self, under_way: int) -> list[str]:
+        """Returns the names whose answers have arrived, and forgets them. `under_way`: octets that have not."""
+        found: list[str] = []
+        if under_way <= self.octets - self._octets_before:
+            found, self.names = self.names[: self._before], self.names[self._before :]
+        self.mark()
+        return found
+
+    def mark(self) -> None:
+        """Notes the names and octets of now as those of the last look."""
+        self._before, self._octets_before = len(self.names), self.octets
+
+
 class Resubmissions:
     """The names of the submissions of this node's binds."""
 
