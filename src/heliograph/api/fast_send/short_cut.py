@@ -92,6 +92,7 @@ class PlainSend(DirectRequest):
         """Returns the request to commit, the Fault that refuses it, or None if it would have to wait."""
         sends, head = self._sends, self.head
         fields: Fields | None = None
+        self._admitted = None
         now = sends.clock.monotonic()
         try:
             proven = head.proven
