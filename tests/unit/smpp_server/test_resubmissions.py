@@ -2,11 +2,12 @@
 
 import pytest
 
-from heliograph.adapters.smpp_server.resubmissions import Resubmissions
+from heliograph.adapters.smpp_server.resubmissions import SETTLED_MS, Resubmissions
 from heliograph.app.sending.refusal import in_doubt, unavailable
 from heliograph.app.sending.send import busy
 from heliograph.domain.error import NO_CREDIT, Fault
 from heliograph.domain.limits.gate import over_rate
+from heliograph.domain.message import ids
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import SetClock
 
@@ -59,6 +60,20 @@ async def test_a_repeat_that_is_refused_for_good_leaves_no_name() -> None:
     assert names.name(ACCOUNT, OCTETS) == lost
     refuse(names, lost, Fault(NO_CREDIT, "Top up."))
     assert not names._accounts
+
+
+async def test_a_name_that_another_node_is_about_to_settle_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock = MemoryStore(), SetClock()
+    names = Resubmissions(store.binds, clock)
+
+    async def submissions(_: int) -> list[tuple[str, int]]:
+        return [(f"smpp:{'0' * 32}:0", ids.first_key_at(clock.now()))]
+
+    monkeypatch.setattr(store.binds, "submissions", submissions)
+    await names.load(ACCOUNT, 60, least_age_ms=SETTLED_MS)
+    assert not names._accounts
+    await names.load(ACCOUNT, 60)
+    assert list(names._accounts) == [ACCOUNT]
 
 
 def test_a_first_submission_that_is_refused_leaves_no_name() -> None:

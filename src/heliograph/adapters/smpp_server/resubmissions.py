@@ -181,10 +181,11 @@ class Resubmissions:
             if _NAME(name) is None:
                 continue  # not a name of ours: an error here would end the answers of all customers
             digest, number = _parsed(name)
-            copies = self._copies(account, digest)
             age_ms = now - ids.time_of(key)
-            if number in copies.under_way or age_ms < least_age_ms:
+            known = self._accounts.get(account, {}).get(digest)
+            if age_ms < least_age_ms or (known is not None and number in known.under_way):
                 continue
+            copies = self._copies(account, digest)
             if age_ms <= dedupe_s * 1_000:
                 copies.lost.add(number)
             else:
