@@ -2,6 +2,8 @@
 
 from math import inf
 
+from heliograph.app.configuration import Connector
+from heliograph.app.dispatch.failover import UNUSABLE
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.ports import Unavailable
 from heliograph.runtime.engine_parts import EngineParts
@@ -9,6 +11,10 @@ from heliograph.runtime.environment import Environment, NodeRoles
 
 TICK_S = 0.25
 """Seconds between two looks at the queue when nothing says that there is work."""
+
+REST_MS = 1_000
+"""Milliseconds until the next look at the rows of a disabled connector, if none of the last rows had another candidate.
+Each such row is written again, by all nodes together, for as long as the connector is disabled."""
 
 
 class Feeder:
@@ -25,6 +31,8 @@ class Feeder:
         self._notifier = parts.notifier
         self._reception = parts.reception
         self._outage = parts.outage
+        self._rests: dict[int, int] = {}
+        """Times (ms) until which the rows of disabled connectors are left alone."""
 
     async def run(self) -> None:
         """Feeds until cancelled."""
@@ -66,7 +74,7 @@ class Feeder:
 
     async def _feed_lanes(self, due: dict[int, int], now: int) -> bool:
         """Claims messages for the lanes that run low; True if there may be more for them at once."""
-        queue, dispatcher, directory = self._environment.store.queue, self._dispatcher, self._environment.directory
+        queue, dispatcher = self._environment.store.queue, self._dispatcher
         live = self._carriers.live()
         more = False
         for connector in [connector for connector, at in due.items() if at <= now]:
@@ -75,13 +83,7 @@ class Feeder:
             if connector not in live:
                 await dispatcher.claims.reclaim(lane, queue, self._node)
                 more = True
-            elif (
-                # no node has the binds of a disabled connector, so any of them gives its messages to another
-                (not lane.closed or not live[connector].enabled)
-                and directory.obstacle(connector)
-                and directory.others(connector)
-                and await dispatcher.claims.divert(lane, queue, self._node, fills=self._may_fill(lane))
-            ):
+            elif self._may_divert(lane, live[connector], now) and await self._divert(lane, now):
                 more = True
             elif not self._may_fill(lane):
                 lane.more = False
@@ -95,6 +97,22 @@ class Feeder:
             if await dispatcher.claims.give_back(lane, queue):
                 more = True
         return more
+
+    def _may_divert(self, lane: Lane, connector: Connector, now: int) -> bool:
+        """Whether rows of a connector that cannot send may go to others. No node has the binds of a disabled connector,
+        so each of them looks at its rows."""
+        directory = self._environment.directory
+        if lane.closed and (connector.enabled or 0 < self._rests.get(connector.id, 0) - now <= REST_MS):
+            return False
+        return bool(directory.obstacle(connector.id) and directory.others(connector.id))
+
+    async def _divert(self, lane: Lane, now: int) -> bool:
+        claims, failovers = self._dispatcher.claims, self._dispatcher.outcomes.failovers
+        before = failovers[lane.connector, UNUSABLE]
+        found = await claims.divert(lane, self._environment.store.queue, self._node, fills=self._may_fill(lane))
+        if lane.closed and failovers[lane.connector, UNUSABLE] == before:
+            self._rests[lane.connector] = now + REST_MS
+        return found
 
     def _may_fill(self, lane: Lane) -> bool:
         """True if a lane may claim rows. If other nodes may send them too, it claims only rows that it can send."""

@@ -21,6 +21,7 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.connector_kind import LanePolicy
+from heliograph.app.dispatch import claims
 from heliograph.app.facts import Accept, EarlyReceipt, Facts, Message, PartReceipt, Verdict
 from heliograph.app.marks import AWAITING, CALLBACK, DISPATCH
 from heliograph.app.observing.counters import MessageCounters
@@ -791,6 +792,30 @@ def test_a_scheduled_message_does_not_wait_for_a_connector_that_was_disabled(*, 
         await rig.start()
         await asyncio.sleep(60.0)
         assert rig.operators[2].submits[message.key, 0] == 1
+
+    scenario(story)
+
+
+def test_messages_that_only_a_disabled_connector_may_send_are_looked_at_in_peace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claims, "SLOW_MESSAGES", 2)
+
+    async def story(rig: Rig) -> None:
+        await rig.share_the_store()
+        await rig.connector("op2", prefix="49")
+        await rig.store.network.add_route(Route(0, "49", 1))
+        rig.rows.connectors[1].state = OFF
+        rig.rows.revision += 1
+        await asyncio.sleep(2.0)
+        now = rig.clock.now()
+        await rig.send(*[rig.fresh(destination="447700900123") for _ in range(40)])
+        await asyncio.sleep(5.0)
+        put_back = [row for row in rig.rows.queue.values() if row.due > now + 5_000]
+        assert 4 <= len(put_back) <= 12
+        await asyncio.sleep(30.0)
+        assert len(rig.rows.queue) == 40
+        assert rig.submits == 0
 
     scenario(story)
 
