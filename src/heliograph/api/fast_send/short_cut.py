@@ -71,7 +71,6 @@ class PlainSend(DirectRequest):
         its numbers, or for a lookup of an earlier request with the same reference. Then nothing has been done.
         """
         sending = self._sends.sending
-        self._admitted = None
         try:
             prepared = self._prepare(body)
         except Exception:  # noqa: BLE001 - the usual way meets the same fault, and reports it
