@@ -9,8 +9,12 @@ from typing import Any
 from heliograph.adapters.smpp.kind import SETTINGS
 from heliograph.adapters.smpp.options import OPTION_FIELDS, OPTIONS, Dialect, Timings, read_options
 from heliograph.adapters.smpp.outcome import PAUSES, THROTTLING, outcome_of
+from heliograph.app.dispatch.lane import FAST_MESSAGES
+from heliograph.app.dispatch.outcomes import UNANSWERED_TRIES
 from heliograph.app.ports import Deferred, Refused
 from heliograph.app.resources.connectors import parse_option
+from heliograph.domain.pace.congestion import EASE_TO
+from heliograph.domain.pace.throttle import SHARE_OF_BURST
 from heliograph.smpp.constants import CommandStatus
 from tests.fuzz.targets import TARGETS
 from tests.support.cases import for_each
@@ -67,6 +71,20 @@ def test_the_table_of_outcomes_is_that_of_the_code(status: CommandStatus) -> Non
         assert outcome.throttled == (status in THROTTLING)
     else:
         assert told == "accepted"
+
+
+def test_sentences_have_the_numbers_of_the_code() -> None:
+    text = " ".join(PAGE.split())
+    assert (UNANSWERED_TRIES, "until it was sent three times" in text) == (3, True)
+    assert (SHARE_OF_BURST, "the parts of a tenth of a second may go at once" in text) == (0.1, True)
+    assert (EASE_TO, "down to half of its value at the beginning of the congestion" in text) == (0.5, True)
+    assert f"more than {FAST_MESSAGES:,} messages of the connector" in text
+
+
+def test_the_sentence_about_the_minimum_distance_has_the_figures_of_the_table() -> None:
+    reached = [float(each) for each in re.findall(r"^\| bucket of 1, .*? ms \| ([\d.]+)% ", PAGE, re.MULTILINE)]
+    assert len(reached) == 3
+    assert f"the gateway reaches {min(reached):.0f} to {max(reached):.0f} %" in " ".join(PAGE.split())
 
 
 @for_each(("path", "name"), TESTS)

@@ -47,6 +47,21 @@ def test_the_gateway_knows_the_settings(tmp_path: Path) -> None:
     assert settings.node.most_binds == 1
 
 
+def test_a_gateway_gives_notice_for_as_long_as_the_balancer_needs() -> None:
+    notice = float(variables(rendered("gateway.env"))["HELIOGRAPH_SHUTDOWN_NOTICE_S"])
+    [(interval, fall)] = re.findall(r"default-server inter (\d+)s .*fall (\d+)", rendered("haproxy.cfg"))
+    assert notice >= int(interval) * int(fall)
+    assert f"(`fall {fall}`)" in rendered("gateway.env")
+
+
+def test_the_page_promises_the_longest_outage_of_a_single_machine() -> None:
+    rows = [line.split("|") for line in PAGE.splitlines() if line.startswith("| the leader")]
+    longest = max(float(row[4].split()[0]) for row in rows)
+    [promised] = re.findall(r"messages are accepted again within (\d+) seconds", PAGE)
+    assert len(rows) == 2
+    assert longest <= int(promised)
+
+
 def test_the_page_quotes_the_reasons_as_the_log_has_them() -> None:
     source = (ROOT / "src/heliograph/adapters/store/postgres/servers.py").read_text(encoding="utf-8")
     quoted = [" ".join(reason.split()) for reason in re.findall(r"\blog(?:\s+says)?\s+`([^`]+)`", PAGE)]

@@ -233,8 +233,8 @@ class Timings:
     reconnect_first_s: float = option(
         1.0,
         _seconds,
-        "ceiling of the first pause before the next bind. It doubles with each failure (a bind that "
-        "fails, or a link that is lost before it carried any message); half of it is jitter",
+        "longest first pause before the next bind; the pause is a random time between half of it and all of it. It "
+        "doubles with each failure: a bind that fails, or a link that is lost before it carried any message",
     )
     reconnect_most_s: float = option(30.0, _seconds, "the longest pause before the next bind")
     credentials_first_s: float = option(
@@ -306,7 +306,9 @@ class Dialect:
     )
     sender_default: str = option("", read_sender, "sender in place of every sender that `sender_map` does not list")
     dest_strip: tuple[str, ...] = option(
-        (), read_strip, "digits removed from the beginning of a destination, such as `49`; the longest of several fits"
+        (),
+        read_strip,
+        "digits removed from the beginning of a destination, such as `49`; of several that fit, the longest is removed",
     )
     dest_prefix: str = option("", read_prefix, "prefix put before every destination, such as `00` or `77#`")
     alphabet: Literal["gsm", "latin1", "ascii"] = option(
