@@ -75,7 +75,7 @@ was wrong and what to do. With `--json` the last line of standard error is an ob
 {"error": "There is no account acme.", "try": "heliograph account list"}
 ```
 
-`hint`, if it is there, says how to correct it.
+`try` is a command that helps. `hint` says how to correct the input. Either may be missing.
 
 Administration works on the store, with or without a running gateway. A running gateway applies changes within five
 seconds. Commands that create, add, set or import things make the store if there is none. All others refuse a directory

@@ -351,7 +351,7 @@ class Smpp:
     )
     enquire_timeout_s: float = _setting(
         10.0,
-        "Time that an enquire_link waits for its response. After that the link is closed and bound again.",
+        "Time to wait for any octet after an enquire_link. After that the link is closed and bound again.",
         unit="seconds",
         least=0.1,
         most=600,

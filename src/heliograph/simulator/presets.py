@@ -30,7 +30,7 @@ PRESETS: Final = {
         },
     ),
     "strict": Preset(
-        "10 messages in any second, and what is throttled counts; two binds; 500 messages not yet final",
+        "10 messages in any second, throttled messages included; two binds; 500 messages without a final state",
         {
             "throttle_per_s": 10.0, "throttle_by": LimiterKind.SLIDING, "throttle_counts_refused": True,
             "max_binds": 2, "queue_limit": 500,

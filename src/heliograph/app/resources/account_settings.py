@@ -146,8 +146,7 @@ SETTINGS: tuple[Field, ...] = (
     _setting("credit_limit", Credits("it must not be below zero; 50 lets the balance fall to -50"),
         "Credits that the balance may fall below zero.", "50", scope=Scope.WRITE_CREDIT),
     _setting("low_balance", Credits(),
-        "Balance below which the account gets a webhook to its `callback_url`, once until a top-up; `none` (null): "
-        "never.",
+        "Balance below which its `callback_url` gets a webhook, the next only after a top-up; `none` (null): never.",
         "25", title="Tell of a balance below", nullable=True, empty="none"),
     _setting("suspended", Flag(), "Whether its requests are refused and its messages wait.", "false"),
     _setting("list_interval", Decimal(MAX_LIST_INTERVAL_S),

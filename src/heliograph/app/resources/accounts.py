@@ -362,7 +362,7 @@ ACCOUNTS = Resource(
             read_name="NewAccount",
             answer_name="OpenedAccount",
             arguments=("name",),
-            more="Names of accounts differ in more than upper and lower case: beside Acme there can be no acme.\n\n"
+            more="Upper and lower case do not tell accounts apart: beside Acme there can be no acme.\n\n"
             "The answer shows three secrets, only once: the password for /api/v2, the API key for /api/v1, and "
             "the secret that signs receipts.",
             examples=(
@@ -399,8 +399,8 @@ ACCOUNTS = Resource(
                     "reference",
                     Text(_reference),
                     "A name of this top-up, up to 64 characters. A repetition with the same name and amount adds "
-                    "nothing, and has the first answer. The header `Idempotency-Key` sets it too. Commands and the "
-                    "console make a name themselves.",
+                    "nothing, and gets the answer of the first. The header `Idempotency-Key` sets it too. Commands "
+                    "and the console make a random name if you give none.",
                     "",
                     "invoice-2041",
                     names_request=True,

@@ -301,7 +301,8 @@ ATTENTION = Resource(
             listed,
             "Things that need somebody now",
             answers=Answer.EACH,
-            more="Receivers of callbacks take the scope callbacks:read too, and accounts without credit accounts:read.",
+            more="Failing receivers of callbacks are listed only with the scope callbacks:read, and accounts without "
+            "credit only with accounts:read.",
             answer_name="Worries",
             examples=("attention list --json",),
         ),

@@ -285,7 +285,7 @@ def _told(kind: ConnectorKind, settings: Mapping[str, Any], options: Mapping[str
 _NAME = Field(
     "name", Text(pattern="[A-Za-z0-9._-]{1,64}"), "1 to 64 letters A-Z, a-z, digits and . _ -", example="second"
 )
-_ENABLED = Field("enabled", Flag("disabled"), "An older word for the state: false is `off`, true is `on`.", KEEP)
+_ENABLED = Field("enabled", Flag("disabled"), "Old name of the state: true is `on`, false is `off`.", KEEP)
 _LINK = (
     Field("time", Moment(), "Time of the report."),
     Field("node", Whole(), "The node that reported."),

@@ -319,8 +319,8 @@ COSTS = Resource(
     summary="Costs of a segment, by connector and destination",
     more="What the operator of a connector charges you. A cost may be for a network or for a prefix; the network wins, "
     "then the longest prefix. `route explain` and `route coverage` set costs against prices.\n\n"
-    "A cost may have a date from which it holds, until the next cost of its destination does. It may have an end, too. "
-    "After its end the next best cost counts, such as the cost of a shorter prefix; an earlier cost of the same "
+    "A cost may have a start date. It holds until the next cost of the same destination starts. It may have an end, "
+    "too. After its end the next best cost counts, such as the cost of a shorter prefix; an earlier cost of the same "
     "destination does not come back.",
     nothing="There is no cost yet. Import a list: heliograph cost import FILE --connector NAME",
     key=("connector", "network", "prefix", "since"),

@@ -84,9 +84,9 @@ NODES = Resource(
     name="node",
     plural="nodes",
     summary="Gateway processes on the store",
-    more="A node is a run of a gateway. It reports itself every 15 seconds. A node that stops is not listed, nor is "
-    "one whose lease another node ended. `refusing`: the store lost commits, and a person must decide: heliograph "
-    "restored.",
+    more="A node is a run of a gateway. It reports itself every 15 seconds. A node that has stopped is not listed, nor "
+    "is a node with a lease that another node ended. The state `refusing` means that the store lost commits, and that "
+    "an administrator must decide: see heliograph restored.",
     nothing="No gateway runs on this store. Start one: heliograph serve",
     key=("node",),
     columns=("node", "host", "state", "version", "roles", "started", "seen", "binds", "clients"),

@@ -141,7 +141,7 @@ NUMBERS = Resource(
             "POST /numbers",
             add,
             "Give an account the messages to a number",
-            more="Refused if another account gets these messages until now, unless `force` is given.",
+            more="Refused if these messages go to another account now, unless `force` is given.",
             reads=(
                 _NUMBER,
                 _ACCOUNT,

@@ -334,7 +334,9 @@ _MESSAGE: Final = (
     Field("in_memory", Flag(), "Whether a node has it in memory, to send it next."),
     Field("price", Credits(), "Credits charged for it."),
 )
-_EACH_WAY: Final = "Messages that were accepted before are meant, in the rows of the queue and in the memory of nodes."
+_EACH_WAY: Final = (
+    "The action changes only messages that were accepted before it, both in the queue and in the memory of nodes."
+)
 
 
 def _action(name: str, run: Any, summary: str, done: str, more: str, *fields: Field) -> Operation:
@@ -361,8 +363,8 @@ QUEUE = Resource(
     plural="queue",
     title="Queue",
     summary="Messages that wait, by connector, account and country",
-    more="Waiting messages can be moved to another connector, held, released, and cancelled. Scheduled messages count "
-    "from their time on. The list lacks messages that a node has had in memory for less than a minute.",
+    more="Waiting messages can be moved to another connector, held, released, and cancelled. Scheduled messages are "
+    "listed once their time has come. The list lacks messages that a node has had in memory for less than a minute.",
     nothing="No messages wait.",
     key=("connector", "account", "country", "network"),
     fields=(

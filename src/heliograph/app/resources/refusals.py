@@ -122,9 +122,9 @@ REFUSALS = Resource(
             ),
             answer_name="Refusals",
             id="list_refusals",
-            more="The gateway keeps the last 20 requests of each account and reason, and counts for 14 days. Requests "
-            "with wrong credentials are not included, because their account is unknown. A running gateway writes "
-            "refusals every five seconds.",
+            more="The gateway keeps the last 20 requests of each account and reason, and the counts of 14 days. "
+            "Requests with wrong credentials are not included, because their account is unknown. A running gateway "
+            "writes refusals every five seconds.",
             examples=(
                 "refusals",
                 "refusals --account acme --reason credit --hours 2",

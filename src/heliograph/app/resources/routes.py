@@ -465,9 +465,9 @@ ROUTES = Resource(
     more="The best matching route wins. A route for the account goes before a route for its plan, and both go before "
     "other routes. Then a route for the sender goes before a route for any sender, a route for the network before a "
     "route for a prefix, and a longer prefix before a shorter prefix.\n\n"
-    "Of routes that match equally well, the route with the highest priority and an enabled connector takes the "
-    "message. Routes of equal priority share the numbers by their weights, and a number keeps its connector. Routes "
-    "that match less well are tried only after a route with `fallback`.",
+    "Of routes that match equally well, and have a connector that can send, the route with the highest priority "
+    "takes the message. Routes of equal priority share the numbers by their weights, and a number keeps its "
+    "connector. Routes that match less well are tried only after a route with `fallback`.",
     nothing='There is no route yet. Add one: heliograph route add --prefix "" --connector NAME',
     key=("id",),
     fields=(_ID, *RULE),

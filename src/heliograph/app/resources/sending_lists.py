@@ -290,24 +290,23 @@ SENDING_LISTS = Resource(
             pause,
             "Pause a list",
             "Paused and held",
-            "No further row is handed in, and messages that wait are held. The operator's messages are not called "
-            "back. A held message is refunded when its validity ends.",
+            "No further row becomes a message, and messages that wait are held. Messages that an operator already has "
+            "cannot be recalled. A held message is refunded when its validity ends.",
         ),
         _action(
             "resume",
             resume,
             "Resume a paused list",
             "Resumed and released",
-            "Held messages are released, and the other rows are handed in. Messages that the pumping guard holds stay "
-            "held.",
+            "Held messages are released, and the other rows are sent. Messages that the pumping guard holds stay held.",
         ),
         _action(
             "cancel",
             cancel,
             "Cancel the rest of a list",
             "Cancelled and refunded",
-            "No further row is handed in, and messages that wait or are scheduled are cancelled and refunded. Messages "
-            "that an operator has stay as they are.",
+            "No further row becomes a message, and messages that wait or are scheduled are cancelled and refunded. "
+            "Messages that an operator has stay as they are.",
         ),
     ),
 )

@@ -73,8 +73,8 @@ def restored(invocation: Invocation) -> None:
     """Accepts a store that went back in time, and reports its gaps.
 
     A gateway refuses a store that lost confirmed commits, for example after a backup was put in its place. This
-    command lets all gateways of the store go on. A gateway that waits does so at once. A gateway that has run since
-    before the loss ends, and its supervisor starts it. The audit log gets an entry.
+    command lets all gateways of the store go on. A gateway that waits goes on at once. A gateway that has run since
+    before the loss ends, so that its supervisor starts it again. The audit log gets an entry.
     """
     from heliograph.app.resources.nodes import accept_loss, describe_missing
     from heliograph.runtime.past import FILE_NAME, new_number

@@ -35,7 +35,7 @@ cost = group_of(COSTS)
 @click.argument("file", metavar="FILE")
 @click.option("--connector", metavar="NAME", required=True, help="The connector of the operator.")
 @click.option("--exchange", metavar="CUR=RATE", multiple=True, help="Credits for a unit of a currency. Repeatable.")
-@click.option("--replace", is_flag=True, help="Leave the connector no other costs than those of the file.")
+@click.option("--replace", is_flag=True, help="Remove all other costs of the connector.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; say what would change.")
 @click.pass_obj
 def import_costs(

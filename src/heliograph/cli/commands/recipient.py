@@ -29,8 +29,8 @@ def erase(invocation: Invocation, number: str, account: str, dry_run: bool) -> N
     """Erases the number of a phone and its texts.
 
     Messages that wait for the phone are cancelled and refunded. Messages that are in flight or have a pending callback
-    are erased when they are done. Ledger entries stay, and a digest of the number that keeps an opt-out. Backups are
-    not changed.
+    are erased when they are done. Ledger entries stay. A digest of the number stays too if the phone opted out, so that
+    it remains suppressed. Backups are not changed.
     """
     order = {"number": number, "account": account, "dry_run": dry_run}
     answer = invocation.ask(RECIPIENTS, "erase", order)

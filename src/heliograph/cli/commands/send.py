@@ -70,8 +70,8 @@ _COLUMNS = ("line", "to", "reference", "result", "id", "rate", "problem")
 @click.option(
     "--to-column",
     metavar="COLUMN",
-    help="With --file: the column of the numbers; without a heading `column 2` [to, else the only column with a "
-    "name or cells of phones].",
+    help="With --file: the column of the numbers, by name, or as `column 2` if there is no heading [to, else the only "
+    "column with a name or with cells that look like phone numbers].",
 )
 @click.option(
     "--campaign",
