@@ -50,7 +50,7 @@ def test_the_gateway_knows_the_settings(tmp_path: Path) -> None:
 def test_a_gateway_gives_notice_for_as_long_as_the_balancer_needs() -> None:
     notice = float(variables(rendered("gateway.env"))["HELIOGRAPH_SHUTDOWN_NOTICE_S"])
     [(interval, fall)] = re.findall(r"default-server inter (\d+)s .*fall (\d+)", rendered("haproxy.cfg"))
-    assert notice >= int(interval) * int(fall)
+    assert notice >= int(interval) * int(fall) + 2
     assert f"(`fall {fall}`)" in rendered("gateway.env")
 
 
