@@ -92,7 +92,7 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
 
 
 async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
-    from heliograph.adapters.system.resources import give_back_what_is_free
+    from heliograph.adapters.system.resources import give_back_now_and_then, give_back_what_is_free
 
     gateway = Gateway(settings, dev=dev)
     stop, hurry = asyncio.Event(), asyncio.Event()
@@ -114,10 +114,11 @@ async def _serve(settings: Settings, *, dev: bool, as_json: bool) -> int:
         give_back_what_is_free()
         _announce(gateway, dev=dev, as_json=as_json)
         manager.ready()
+        giving_back = loop.create_task(give_back_now_and_then())
         failed = loop.create_task(gateway.engine.failed.wait())
         stopped = loop.create_task(stop.wait())
         await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (failed, stopped):
+        for task in (failed, stopped, giving_back):
             task.cancel()
         manager.stopping()
         if not gateway.engine.failed.is_set():

@@ -1,11 +1,14 @@
 """Memory that is no longer used goes back to the system."""
 
+import asyncio
 import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from heliograph.adapters.system import resources
 
 GROWTH_MIB = """
 import sys
@@ -63,3 +66,21 @@ def test_free_memory_below_what_stays_is_given_back() -> None:
     kept, left = map(int, done.stdout.split())
     assert kept > 20, "there is nothing to give back any more: the function can go"
     assert left < 5
+
+
+async def test_free_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    third, calls = asyncio.Event(), 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            third.set()
+
+    monkeypatch.setattr(resources, "GIVE_BACK_S", 0.001)
+    monkeypatch.setattr(resources, "give_back_what_is_free", count)
+    giving_back = asyncio.create_task(resources.give_back_now_and_then())
+    await third.wait()
+    giving_back.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await giving_back

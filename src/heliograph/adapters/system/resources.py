@@ -1,5 +1,6 @@
 """Resources of the process: free memory that goes back to the system, and the limit of open files."""
 
+import asyncio
 import ctypes
 import resource
 from contextlib import suppress
@@ -12,6 +13,10 @@ LARGE_OCTETS = 4 << 20
 
 KEPT_OCTETS = 8 << 20
 """The free memory that may stay at the end of the heap, so that it does not grow and shrink all the time."""
+
+GIVE_BACK_S = 600.0
+"""Seconds between two returns of free memory. A return takes 0.3 ms in a usual heap, and up to 0.3 s in one of 700 MB
+that is free in a hundred thousand places; all else waits meanwhile."""
 
 RESERVED = 512
 """Files for other things than customers' connections: the store, operators, receivers of callbacks."""
@@ -36,6 +41,13 @@ def give_back_what_is_free() -> None:
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+async def give_back_now_and_then() -> None:
+    """Returns free memory every GIVE_BACK_S, until cancelled: a peak, such as a long queue, keeps none for good."""
+    while True:
+        await asyncio.sleep(GIVE_BACK_S)
+        give_back_what_is_free()
 
 
 def most_connections(wanted: int) -> int:
