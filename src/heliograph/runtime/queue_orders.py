@@ -20,15 +20,17 @@ class QueueOrders:
     async def catch_up(self) -> None:
         """Carries out the orders of the time when the node was away, at its start. Only messages without a row are in
         memory then. No order has reached them, because a changed message has a row. Raises Unavailable."""
-        for order in await self._backlog.orders(0):
-            carry_out(self._dispatcher, order)
+        orders = await self._backlog.orders(0)
+        for index, order in enumerate(orders):
+            carry_out(self._dispatcher, order, orders[index:])
             self._last = order.id
 
     async def heed(self) -> None:
         """Carries out new orders, and answers each when its changes are committed. Raises Unavailable."""
-        for order in await self._backlog.orders(self._last):
+        orders = await self._backlog.orders(self._last)
+        for index, order in enumerate(orders):
             await self._gatherer.committed()
-            answer = carry_out(self._dispatcher, order)
+            answer = carry_out(self._dispatcher, order, orders[index:])
             self._last = order.id
             await self._gatherer.committed()
             await self._backlog.answer(order.id, self._node, answer)

@@ -66,3 +66,19 @@ def test_a_node_that_starts_carries_out_the_orders_of_its_absence_once() -> None
         assert await rig.store.backlog.answers(later) == {rig.node: OrderAnswer(0, 0)}
 
     scenario(story, rate=1.0)
+
+
+def test_a_hold_that_was_released_before_the_node_came_back_is_not_carried_out() -> None:
+    async def story(rig: Rig) -> None:
+        await burst(rig, 20)
+        await rig.kill()
+        desk = desk_of(rig)
+        await queue.hold(desk, **ANY | {"connector": "op1"})
+        await queue.release(desk, **ANY | {"account": "acme"})
+        engine = await rig.start()
+        await engine.gatherer.committed()
+        assert not any(row.on_hold for row in await rig.store.backlog.rows(0, 100))
+        await asyncio.sleep(60.0)
+        assert rig.submits >= 20
+
+    scenario(story, rate=1.0)

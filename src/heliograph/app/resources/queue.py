@@ -193,10 +193,11 @@ async def _act(
 async def change_waiting(desk: Desk, order: QueueOrder, after: int = 0) -> Tally:
     """Changes the waiting messages that the order means, in memory and in rows. None has a key up to `after`."""
     tally, deadline = Tally(), desk.now + ACTION_MS
+    is_release = order.action is QueueAction.RELEASE
+    if is_release:  # for nodes that have not carried out the hold yet; the held messages themselves have rows
+        await desk.store.backlog.order(order, desk.now)
     for _ in range(ROUNDS):
-        spared = 0
-        if order.action is not QueueAction.RELEASE:
-            spared = await _order(desk, order, tally)
+        spared = 0 if is_release else await _order(desk, order, tally)
         tally.left = tally.claimed = 0
         await _change_rows(desk, order, tally, after, deadline)
         tally.left += spared
