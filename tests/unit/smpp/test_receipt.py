@@ -1,6 +1,5 @@
 """Receipts as real message centres write them."""
 
-import time
 from dataclasses import asdict
 
 import pytest
@@ -189,11 +188,10 @@ def test_receipts_in_data_sm_and_in_message_payload() -> None:
 
 
 @pytest.mark.parametrize("filling", [" ", ",", "\t;", "'", "id:", "id: "])
-def test_a_long_text_without_words_takes_little_time(filling: str) -> None:
-    text = ("id:" + filling * 20_000)[:20_000] + " stat:DELIVRD"
-    begun = time.thread_time()
+def test_a_long_text_without_words_takes_a_time_by_its_length(filling: str) -> None:
+    """Longer than any PDU: a time that grows with the square of the length would be half an hour."""
+    text = ("id:" + filling * 300_000)[:300_000] + " stat:DELIVRD"
     assert read(text).state == "DELIVRD"
-    assert time.thread_time() - begun < 1, "a single PDU must not stop the event loop"
 
 
 def test_receipts_print_no_numbers() -> None:
