@@ -143,7 +143,7 @@ async def test_what_is_refunded_is_cancelled_and_the_hold_goes_on(store: Store, 
 async def test_a_message_that_an_earlier_operator_took_is_not_refunded(
     store: Store, given: Given, account: Account, status: int
 ) -> None:
-    """It waits for its next operator. The first is paid for it, or may have delivered it."""
+    """Such a message waits for its next operator. The first is paid for it, or may have delivered it."""
     await store.guard.hold(hold_of(account), 0)
     key, deferred = await held(store, given, account), await held(store, given, account)
     attempts = [Attempt(account.id, key, 0, 2, status, START), Attempt(account.id, deferred, 0, 2, 88, START)]

@@ -223,6 +223,6 @@ async def _until(app: Asgi, path: str, who: Browser | str, leave: asyncio.Event)
         return events.pop() if events else {"type": "http.disconnect"}
 
     async def send(_: Event) -> None:
-        raise AssertionError("there is nobody to answer")
+        raise AssertionError("no client is there to answer")
 
     await app(scope, receive, send)

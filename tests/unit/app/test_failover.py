@@ -162,7 +162,7 @@ async def test_a_message_without_an_answer_stays_unless_the_connector_says_other
 
 @pytest.mark.parametrize("obstacle", ["", "paused"])
 async def test_a_refused_message_whose_connector_is_removed_waits_for_the_next(house: House, obstacle: str) -> None:
-    """It was accepted, and another operator has not tried it: it does not fail for an obstacle of the moment."""
+    """An obstacle of the moment fails no accepted message that another operator has not tried."""
     await house.commit(house.message())
     (part,) = house.carriers[1].take()
     house.answer(1, part, SUBMITFAIL)

@@ -100,7 +100,7 @@ async def test_a_late_refusal_is_final_and_refunded(patient: Desk) -> None:
 async def test_a_late_refusal_does_not_count_once_another_node_may_have_sent_the_message_again(
     patient: Desk, *, shared: bool, passed_ms: int, ends: bool
 ) -> None:
-    """It would be refunded, although the operator may have taken the second copy."""
+    """The end would refund it, although the operator may have taken the second copy."""
     patient.matcher.shared = shared
     one = patient.message()
     (part,) = patient.sent(one)

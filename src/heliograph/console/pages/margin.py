@@ -1,13 +1,7 @@
 """The margin of messages: a chart, a table, and the same as CSV."""
 
 from heliograph.app.records import Scope
-from heliograph.app.resources.report_margin import (
-    MARGIN,
-    MARGIN_BY,
-    check_margin,
-    margin_csv,
-    margin_table,
-)
+from heliograph.app.resources.report_margin import MARGIN, MARGIN_BY, check_margin, margin_csv, margin_table
 from heliograph.app.resources.reports import REPORTS
 from heliograph.console.charts import margin_chart
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
