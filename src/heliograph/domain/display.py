@@ -17,6 +17,11 @@ def counted(number: int | str, one: str, many: str = "") -> str:
     return f"{shown} {one if shown == '1' else many or one + 's'}"
 
 
+def numbers_of(prefix: str, network: str = "") -> str:
+    """Returns the numbers of a route, price or cost in words: `the network 26202`, `the prefix 49` or `all numbers`."""
+    return f"the network {network}" if network else f"the prefix {prefix}" if prefix else "all numbers"
+
+
 def did_you_mean(word: str, among: Iterable[str], *, or_list: bool = False, likeness: float = 0.5) -> str:
     """Returns the end of a sentence about an unknown name: `; did you mean port?` for `prot`.
 

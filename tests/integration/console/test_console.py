@@ -866,6 +866,11 @@ async def test_a_connector_is_added_changed_tested_paused_and_removed(house: Adm
     assert "8" in text_of(await ada.get("/connectors-live", x_piece="1"))
 
 
+async def test_the_page_of_a_connector_names_the_networks_of_its_routes(house: AdminHouse, ada: Browser) -> None:
+    await ada.post("/routing/routes", {"network": "26202", "connector": "operator", "priority": "7"})
+    assert "network 26202 priority 7" in text_of(await ada.get("/connectors/operator"))
+
+
 async def test_routes_and_prices_are_set_and_tried(house: AdminHouse, ada: Browser) -> None:
     page = await ada.follow(
         await ada.post("/routing/routes", {"prefix": "4917", "connector": "operator", "priority": "5"})

@@ -12,11 +12,12 @@ from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources import coverage
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch, connector_id
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_destination, connector_id
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Reference, Rows, Text, Whole
-from heliograph.app.resources.networks import read_any_mccmnc
 from heliograph.app.resources.prices import DATE_PATTERN, HOLDS, SINCE, format_since
+from heliograph.app.resources.routes import NETWORK
 from heliograph.app.resources.routes import PREFIX as ROUTE_PREFIX
+from heliograph.domain.display import numbers_of
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.costs import CostTable, in_force
 from heliograph.domain.money.pricing import DEFAULT_PLAN, price_table
@@ -248,14 +249,12 @@ async def remove(desk: Desk, connector: str, prefix: str = "", network: str = ""
     try:
         await desk.audited("cost.remove", network or prefix, details).costs.remove(number, network, prefix, since)
     except Missing:
-        numbers = f"the network {network}" if network else f"the prefix {prefix}" if prefix else "all numbers"
-        raise NoSuch("cost", f"for {numbers} over {connector}") from None
+        raise NoSuch("cost", f"for {numbers_of(prefix, network)} over {connector}") from None
 
 
 def _made(connector: int, prefix: str, network: str, submitted: int, delivered: int, since: int, until: int) -> Cost:
     """Raises Invalid."""
-    if prefix and network:
-        raise Invalid("network", "a cost has a prefix or a network, not both")
+    check_destination("cost", prefix, network)
     check_dates(since, until)
     return Cost(connector, prefix, network, submitted, delivered, since, until)
 
@@ -297,13 +296,6 @@ class _End(Text):
 _AMOUNT = Credits("it must not be below zero")
 CONNECTOR = Field("connector", Reference("connector"), "The connector of the operator.")
 PREFIX = replace(ROUTE_PREFIX, default="", must_be_typed=False)
-NETWORK = Field(
-    "network",
-    Text(read_any_mccmnc, pattern="([0-9]{5,6})?"),
-    "Instead of a prefix: MCCMNC of the numbers' network, such as 26201.",
-    "",
-    example="26201",
-)
 SUBMITTED = Field("submitted", _AMOUNT, "Credits for a segment that the operator takes.", example="0.031")
 DELIVERED = Field("delivered", _AMOUNT, "Credits in addition for a delivered segment.", 0)
 _ONLY_SINCE = replace(SINCE, meaning="Only the cost with this start; empty: the cost without a start.", default=KEEP)

@@ -226,6 +226,12 @@ def check_name(field: str, name: str) -> str:
     return name
 
 
+def check_destination(thing: str, prefix: str, network: str) -> None:
+    """Raises Invalid unless a route, price or cost has a prefix or a network; neither means all numbers."""
+    if prefix and network:
+        raise Invalid("network", f"a {thing} has a prefix or a network, not both")
+
+
 async def account_id(store: "Store", name: str) -> int:
     """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
     return (await account_of(store, check_name("account", name)))[0].id

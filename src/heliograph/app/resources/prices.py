@@ -10,14 +10,14 @@ from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, PriceQuery
 from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_name
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_destination, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text
 from heliograph.app.resources.large_lists import Row, all_rows, change_counts, page_of
 from heliograph.app.resources.plans import ACCOUNTS, UNUSED, unused_note
 from heliograph.app.resources.routes import NETWORK
 from heliograph.app.resources.routes import PREFIX as ANY_PREFIX
 from heliograph.domain.calendar import format_utc, parse_time, zone
-from heliograph.domain.display import counted
+from heliograph.domain.display import counted, numbers_of
 from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.money.pricing import BUILT_IN_PRICE, DEFAULT_PLAN
 
@@ -128,7 +128,7 @@ async def remove(
     desk: Desk, prefix: str = "", plan: str = DEFAULT_PLAN, since: int | None = None, network: str = ""
 ) -> None:
     """Removes the price that holds from `since` (ms) on; without a date, all prices of the prefix or network."""
-    _check_destination(prefix, network)
+    check_destination("price", prefix, network)
     details = {"plan": plan}
     of_plan = PriceQuery(desk.now, plan, past=True, after=(plan, prefix, network, -1), limit=PRICES_KEPT)
     for was, _ in await desk.store.routing_lists.prices(of_plan):
@@ -139,10 +139,8 @@ async def remove(
         audited = desk.audited("price.remove", network or prefix, details)
         await audited.network.remove_price(plan, network, prefix, since)
     except Missing:
-        numbers = f"for the prefix {prefix}" if prefix else "for all numbers"
-        numbers = f"for the network {network}" if network else numbers
         date = f" since {format_since(since)}" if since else ""
-        raise NoSuch("price", f"{numbers} in the plan {plan}{date}") from None
+        raise NoSuch("price", f"for {numbers_of(prefix, network)} in the plan {plan}{date}") from None
 
 
 async def put(
@@ -233,16 +231,10 @@ async def _built_in(desk: Desk) -> int | None:
 
 def _made(plan: str, prefix: str, network: str, price: int, inbound: int | None, since: int) -> Price:
     """Raises Invalid."""
-    _check_destination(prefix, network)
+    check_destination("price", prefix, network)
     if network and inbound:
         raise Invalid("inbound", "messages from phones are priced by prefix; set it without a network")
     return Price(plan, prefix, price, inbound, since, network)
-
-
-def _check_destination(prefix: str, network: str) -> None:
-    """Raises Invalid."""
-    if prefix and network:
-        raise Invalid("network", "a price has a prefix or a network, not both")
 
 
 def _key(price: Price) -> Key:
@@ -250,8 +242,7 @@ def _key(price: Price) -> Key:
 
 
 def _format_removed(given: Mapping[str, Any], _: Mapping[str, Any]) -> str:
-    prefix, network = given.get("prefix"), given.get("network")
-    numbers = f"the network {network}" if network else f"the prefix {prefix}" if prefix else "all numbers"
+    numbers = numbers_of(given.get("prefix", ""), given.get("network", ""))
     return f"The price of {numbers} in the plan {given.get('plan', DEFAULT_PLAN)} is removed."
 
 

@@ -17,19 +17,20 @@ from heliograph.app.resources.desk import (
     NoSuch,
     account_id,
     account_of,
+    check_destination,
     check_name,
     connector_id,
 )
 from heliograph.app.resources.fields import KEEP, Credits, Decimal, Field, Flag, Reference, Rows, Text, Whole, Words
 from heliograph.app.resources.large_lists import all_rows, change_counts, page_of
 from heliograph.app.resources.networks import read_any_mccmnc
-from heliograph.app.routing.candidates import Obstacles, configured_obstacle, numbers_of
+from heliograph.app.routing.candidates import Obstacles, configured_obstacle
 from heliograph.app.routing.explain import RouteDecision, deciding_keys, explain
 from heliograph.app.routing.health import reported_obstacles
 from heliograph.app.routing.live_shares import live_shares, shares_query
 from heliograph.app.routing.quality import Quality, measure, quality_query
 from heliograph.domain.calendar import format_utc
-from heliograph.domain.display import counted
+from heliograph.domain.display import counted, numbers_of
 from heliograph.domain.numbers import phone
 
 MAX_PRIORITY: Final = 1_000_000
@@ -330,8 +331,7 @@ async def _route(desk: Desk, row: Mapping[str, Any]) -> Route:
 
 def _made(row: Mapping[str, Any], connector: int, account: int) -> Route:
     """Raises Invalid."""
-    if row["prefix"] and row["network"]:
-        raise Invalid("network", "a route has a prefix or a network, not both")
+    check_destination("route", row["prefix"], row["network"])
     if row["account"] and row["plan"]:
         raise Invalid("plan", "a route is for an account or a plan, not both")
     rest = {name: row[name] for name in ("network", "plan", "sender", "share", "fallback")}
@@ -352,7 +352,7 @@ def _target(row: Mapping[str, Any]) -> str:
 
 
 def _called(row: Mapping[str, Any]) -> str:
-    numbers = f"the network {row['network']}" if row["network"] else numbers_of(row["prefix"])
+    numbers = numbers_of(row["prefix"], row["network"])
     owner = (
         f" for the account {row['account']}"
         if row["account"]

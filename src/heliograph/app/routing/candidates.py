@@ -32,6 +32,7 @@ from zlib import crc32
 
 from heliograph.app.configuration import DRAIN, OFF, Connector, Route, RouteColumns, RouteRow, RouteWay
 from heliograph.app.routing.plan_rules import EXCLUSIONS, BestOrder, PlanRules
+from heliograph.domain.display import numbers_of
 from heliograph.domain.numbers.phone import PrefixTable, prefixes
 
 
@@ -97,7 +98,7 @@ class _Fit(NamedTuple):
         """The reason for a candidate, for people: `The route for the prefix 44 with priority 9`."""
         owner = " of the account" if self.account else f" of the plan {self.plan}" if self.plan else ""
         sender = f" and the sender {self.sender}" if self.sender else ""
-        numbers = f"the network {self.network}" if self.network else numbers_of(self.prefix)
+        numbers = numbers_of(self.prefix, self.network)
         return f"The route{owner} for {numbers}{sender} with priority {candidate.priority}"
 
 
@@ -525,8 +526,3 @@ def another(found: Sequence[Candidate], obstacles: Obstacles, tried: Collection[
         if candidate.connector not in obstacles and candidate.connector not in tried:
             return candidate.connector
     return None
-
-
-def numbers_of(prefix: str) -> str:
-    """Returns the numbers with this prefix in words."""
-    return f"the prefix {prefix}" if prefix else "all numbers"

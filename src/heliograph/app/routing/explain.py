@@ -15,10 +15,10 @@ from heliograph.app.routing.candidates import (
     RoutingState,
     candidates,
     chosen,
-    numbers_of,
 )
 from heliograph.app.routing.plan_rules import BestOrder, plan_rules
 from heliograph.app.routing.quality import Quality
+from heliograph.domain.display import numbers_of
 from heliograph.domain.money.costs import CostTable
 from heliograph.domain.money.pricing import price_table
 from heliograph.domain.numbers.phone import PrefixTable, prefixes
@@ -75,10 +75,8 @@ class RouteDecision:
         """The reason of the price, for people."""
         if self.price is None:
             return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
-        if self.price_network:
-            return f"The plan {self.plan} names the price for the network {self.price_network}."
         if self.plan:
-            return f"The plan {self.plan} names the price for {numbers_of(self.prefix)}."
+            return f"The plan {self.plan} names the price for {numbers_of(self.prefix, self.price_network)}."
         return "No plan has a price; a segment then costs one credit."
 
 
