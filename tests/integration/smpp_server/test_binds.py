@@ -331,6 +331,45 @@ async def test_a_busy_client_has_its_answers_before_it_is_unbound(rig: Rig) -> N
     assert sum(answer.status == 0 for answer in client.answers.values()) == taken >= 20
 
 
+async def test_submissions_that_cross_our_unbind_are_answered(rig: Rig) -> None:
+    client = await rig.bound()
+    (bind,) = rig.binds.all()
+    bind.unbind()
+    numbers = [client.begin(SUBMISSION) for _ in range(40)]  # more octets than are taken before a bind
+    await client.until(lambda: client.gone)
+    assert [client.answers[number].status for number in numbers] == [CommandStatus.ESME_RMSGQFUL] * 40
+    assert not rig.gateway.intake.accepted
+
+
+async def test_a_client_that_unbinds_as_the_server_does_has_its_answers(rig: Rig) -> None:
+    client, intake = await rig.bound(), rig.gateway.intake
+    (bind,) = rig.server._connections
+    intake.may_commit.clear()
+    number = client.begin(SUBMISSION)
+    await wait_until(lambda: intake.waiting)
+    client._transport.write(codec.encode(p.Unbind(99)))
+    await wait_until(lambda: bind.session.state is SessionState.UNBOUND)
+    bind.unbind()
+    intake.may_commit.set()
+    await client.until(lambda: client.gone)
+    assert client.answers[number].status == 0
+
+
+async def test_a_password_that_changes_while_a_client_binds_ends_the_bind(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter = rig.services.store.enter
+
+    async def changed_before(*entry: Any) -> bool:
+        await rig.change(password_hash="hash of another")
+        return await enter(*entry)
+
+    monkeypatch.setattr(rig.services.store, "enter", changed_before)
+    client = await rig.bound()
+    client.begin(p.EnquireLink())
+    await client.until(lambda: client.gone)
+
+
 @pytest.mark.peer
 async def test_a_client_binds_with_tls(rig: Rig, tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path)

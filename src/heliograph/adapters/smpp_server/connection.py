@@ -200,13 +200,16 @@ class EsmeConnection(asyncio.Protocol):
         """See `registry.Bind`."""
         self._stopping = True
         self._stop_reading("stopping")  # a client that goes on submitting would never have all its answers
-        if not self.session.bound or self.session.closing:
-            self._close()
-        elif not self.session.unanswered:
-            self.session.unbind(self._services.clock.monotonic())
+        session = self.session
+        if session.bound and not (session.closing or session.unanswered):
+            session.unbind(self._services.clock.monotonic())
             self._flush()
             self._arm()
-            self._resume_reading("stopping")
+        if session.state is SessionState.UNBOUND and not session.closing:
+            self._resume_reading("stopping")  # ours or the client's unbind is under way: answers are still due
+        elif session.closing or not session.bound:
+            self._flush()
+            self._close()
 
     # --- the loop's callbacks
 
@@ -272,7 +275,7 @@ class EsmeConnection(asyncio.Protocol):
             if rest is None:
                 return
             self._peer, self._header, data = self._header.client or self._peer, None, rest
-        if not self.session.bound:
+        if self.session.state is SessionState.OPEN:
             self._unbound_octets += len(data)
             if self._unbound_octets > MAX_OCTETS_BEFORE_BIND:
                 self.abort()
@@ -374,6 +377,7 @@ class EsmeConnection(asyncio.Protocol):
             self.abort()
 
     async def _bind(self, request: p.BindRequest) -> None:
+        generation = self._services.directory.generation
         status, view = await self._services.proven(request, self._peer[0], self.id)
         if self.session.closing or self.session.state is SessionState.CLOSED:
             return
@@ -398,7 +402,7 @@ class EsmeConnection(asyncio.Protocol):
             return
         view = cast("AccountView", view)
         self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
-        self._take_view(view)
+        self._take_view(view, generation)
         self.session.window_limit = view.account.smpp.window
         self._binds.connections.bound(self)
         if self._transport is not None:
@@ -442,10 +446,11 @@ class EsmeConnection(asyncio.Protocol):
         except Unavailable:
             self._services.departed.add(self.id)
 
-    def _take_view(self, view: AccountView) -> None:
-        """Takes the account as it is now."""
+    def _take_view(self, view: AccountView, generation: int) -> None:
+        """Takes the account as it was read. `generation`: the directory's before that, so that the next octets have a
+        later change read."""
         self._who = Principal(view, DOOR)
-        self._generation = self._services.directory.generation
+        self._generation = generation
         self._reader_of = SubmissionReader(view.account.smpp, self._services.longest_validity_ms)
         self._own_statuses = dict(view.account.smpp.statuses)
         self._shedding = shedding_of(self._own_statuses, reads_text=self._reads_text)
@@ -454,6 +459,7 @@ class EsmeConnection(asyncio.Protocol):
         """Reads the account again after a change of the configuration. Unbinds a client that may not stay, for example
         of a suspended account."""
         name, hashed = self._name, cast("Principal", self._who).view.account.smpp.password_hash
+        generation = self._services.directory.generation
         try:
             view = await self._services.directory.account(name)
         except Unavailable:
@@ -467,7 +473,7 @@ class EsmeConnection(asyncio.Protocol):
         ):
             self.unbind()
         else:
-            self._take_view(view)
+            self._take_view(view, generation)
             self.session.window_limit = view.account.smpp.window
 
     # --- requests
