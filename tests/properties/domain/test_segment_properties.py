@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from heliograph.domain.message.state import Kind
 from heliograph.domain.text import alphabet, inbound
-from heliograph.domain.text.header import elements_of
+from heliograph.domain.text.header import named_tables, national_elements
 from heliograph.domain.text.repertoire import Encoding, Repertoire
 from heliograph.domain.text.segment import count, split, split_into
 
@@ -121,15 +121,28 @@ def test_a_text_in_any_alphabet_is_read_as_it_was_and_fits(
     repertoire = Repertoire(latin1=latin1, tables=tuple(tables))
     cut = split(text, kind, repertoire=repertoire, elements=elements)
     coding = {Encoding.GSM7: 0, Encoding.UCS2: 8, Encoding.LATIN1: 3}[cut.encoding]
-    names = elements_of(cut.elements[len(elements) :]) or []
-    shifts = {kind: value[0] for kind, value in names}
-    data = inbound.UserData(coding, b"".join(cut.parts), None, shifts.get(0x25, 0), shifts.get(0x24, 0))
+    own = named_tables(elements)
+    data = inbound.UserData(
+        coding, b"".join(cut.parts), None, *(own if any(own) else named_tables(cut.elements[len(elements) :]))
+    )
     assert inbound.text_of(data, "gsm") == text
     header = (1 if cut.elements else 0) + len(cut.elements) + (0 if len(cut.parts) == 1 else 6 - bool(cut.elements))
     for part in cut.parts:
         octets = -(-len(part) * 7 // 8) if cut.encoding is Encoding.GSM7 else len(part)
         assert header + octets <= 140
     assert len(cut.parts) <= len(split(text, kind, elements=elements).parts)
+
+
+@given(NATIONAL | TEXTS, TEXT_KINDS, st.lists(TABLES, max_size=4), st.booleans(), TABLES)
+def test_a_text_is_read_as_it_was_by_the_tables_of_its_senders_header(
+    text: str, kind: Kind, tables: list[tuple[int, int]], latin1: bool, own: tuple[int, int]
+) -> None:
+    repertoire = Repertoire(latin1=latin1, tables=tuple(tables))
+    cut = split(text, kind, repertoire=repertoire, elements=national_elements(*own))
+    coding = {Encoding.GSM7: 0, Encoding.UCS2: 8, Encoding.LATIN1: 3}[cut.encoding]
+    shifts = named_tables(cut.elements)
+    assert own in (shifts, (0, 0))
+    assert inbound.text_of(inbound.UserData(coding, b"".join(cut.parts), None, *shifts), "gsm") == text
 
 
 @given(TEXTS, TEXT_KINDS, st.integers(1, 12))

@@ -1,6 +1,13 @@
 import pytest
 
-from heliograph.domain.text.header import MAX_HEADER_OCTETS, elements_of, header_problem, numbers_parts
+from heliograph.domain.text.header import (
+    MAX_HEADER_OCTETS,
+    elements_of,
+    header_problem,
+    named_tables,
+    national_elements,
+    numbers_parts,
+)
 
 
 @pytest.mark.parametrize("header", ["0605040b8423f0", "05000301 0201", "02700 0", "03240101"])
@@ -28,3 +35,9 @@ def test_elements() -> None:
     assert numbers_parts(bytes.fromhex("240101000307 0201".replace(" ", "")))
     assert numbers_parts(bytes.fromhex("080400070201"))
     assert not numbers_parts(bytes.fromhex("05040b8423f0"))
+
+
+def test_a_header_selects_national_tables() -> None:
+    assert named_tables(b"\0\3\7\2\1" + national_elements(4, 1)) == (4, 1)
+    assert named_tables(national_elements(0, 3)) == (0, 3)
+    assert named_tables(b"\x24\0\x25\2\1\1") == named_tables(b"\x24\1") == (0, 0)

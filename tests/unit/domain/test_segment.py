@@ -1,7 +1,7 @@
 import pytest
 
 from heliograph.domain.message.state import Kind
-from heliograph.domain.text.repertoire import Encoding
+from heliograph.domain.text.repertoire import Encoding, Repertoire
 from heliograph.domain.text.segment import count, hex_problem, split
 
 GSM7, UCS2, BINARY = Encoding.GSM7, Encoding.UCS2, Encoding.BINARY
@@ -98,3 +98,20 @@ def test_bad_binary_content_says_why(content: str, reason: str) -> None:
 def test_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         count("\ud83d", Kind.TEXT)
+
+
+@pytest.mark.parametrize(
+    ("elements", "text", "encoding", "octets"),
+    [
+        ("240101", "ş€", GSM7, b"\x1bs\x1be"),
+        ("250101", "ş€", GSM7, b"\x1d\x04"),
+        ("250106", "A@", UCS2, b"\0A\0@"),  # the default alphabet would be read by Hindi's table
+        ("240163", "a", GSM7, b"a"),
+    ],
+)
+def test_a_text_is_encoded_by_the_tables_that_its_header_selects(
+    elements: str, text: str, encoding: Encoding, octets: bytes
+) -> None:
+    cut = split(text, Kind.TEXT, elements=bytes.fromhex(elements))
+    assert (cut.encoding, cut.parts, cut.elements.hex()) == (encoding, [octets], elements)
+    assert split(text, Kind.TEXT, 6, Repertoire("latin1"), bytes.fromhex(elements)).encoding is UCS2

@@ -13,11 +13,15 @@ from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.adapters.smpp_server.times import absolute, read_time
 from heliograph.app.configuration import SmppTerms
 from heliograph.app.sending.fields import Fields
+from heliograph.app.sending.optional_fields import read_optional_fields
+from heliograph.domain.error import Fault
 from heliograph.domain.message import ids
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind
 from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.domain.text import alphabet
+from heliograph.domain.text.repertoire import Encoding
+from heliograph.domain.text.segment import split
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import Address, DataSm, SubmitMulti, SubmitSm
@@ -149,6 +153,53 @@ def test_a_header_stays_with_its_part() -> None:
 def test_sar_tlvs_become_a_header() -> None:
     tlvs = (make(tlv.SAR_MSG_REF_NUM, 0x12A), make(tlv.SAR_TOTAL_SEGMENTS, 2), make(tlv.SAR_SEGMENT_SEQNUM, 1))
     assert read(tlvs=tlvs).given == {"udh": "0500032a0201"}
+
+
+@pytest.mark.parametrize(
+    ("header", "total", "udh"),
+    [
+        (b"", 1, None),  # a header would leave less room
+        (b"\5\0\3\x2b\2\1", 2, "0500032b0201"),
+        (b"\3\x24\1\1", 2, "082401010003070201"),
+    ],
+)
+def test_sar_tlvs_number_parts_that_nothing_else_numbers(header: bytes, total: int, udh: str | None) -> None:
+    numbers = {tlv.SAR_MSG_REF_NUM: 7, tlv.SAR_TOTAL_SEGMENTS: total, tlv.SAR_SEGMENT_SEQNUM: 1}
+    tlvs = tuple(make(tag, number) for tag, number in numbers.items())
+    fields = read(tlvs=tlvs, esm_class=0x40 if header else 0, short_message=header + b"x")
+    assert (fields.content, fields.given) == ("x", udh and {"udh": udh})
+
+
+def test_a_header_beyond_an_octet_with_its_number_is_left_to_composing() -> None:
+    tlvs = (make(tlv.SAR_MSG_REF_NUM, 7), make(tlv.SAR_TOTAL_SEGMENTS, 2), make(tlv.SAR_SEGMENT_SEQNUM, 1))
+    fields = read(short_message=b"", esm_class=0x40, tlvs=((tlv.MESSAGE_PAYLOAD, b"\xff" * 256 + b"x"), *tlvs))
+    with pytest.raises(Fault) as fault:
+        read_optional_fields(fields.given or {}, fields.kind, wants_receipt=False)
+    assert fault.value.field == "udh"
+
+
+@pytest.mark.parametrize(
+    ("elements", "octets", "content"),
+    [
+        (b"\x24\1\1", b"\x1bs\x40\x1be", "ş¡€"),
+        (b"\x25\1\1", b"\x1d\x40\x04", "şİ€"),
+        (b"\0\3\7\2\1\x25\1\3\x24\1\3", b"\x40\x1b\x12", "ÍΦ"),
+    ],
+)
+def test_a_text_is_read_by_the_national_tables_of_its_header_and_goes_on_in_them(
+    elements: bytes, octets: bytes, content: str
+) -> None:
+    fields = read(esm_class=0x40, short_message=bytes((len(elements),)) + elements + octets)
+    assert fields.content == content
+    cut = split(content, fields.kind, elements=elements)
+    assert (cut.encoding, cut.parts, cut.elements) == (Encoding.GSM7, [octets], elements)
+
+
+def test_half_of_a_surrogate_pair_goes_on_in_a_numbered_part() -> None:
+    first = b"\5\0\3\7\2\1" + "🚀".encode("utf-16-be")[:2]
+    fields = read(data_coding=8, esm_class=0x40, short_message=first)
+    assert (fields.kind, fields.content) == (Kind.BINARY, "d83d")
+    assert fields.given == {"udh": "050003070201", "coding": 8}
 
 
 @pytest.mark.parametrize("octets", [b"", b"\5\0\3", b"\5"])

@@ -1,7 +1,7 @@
 """The content of a submit_sm: which text or octets its data_coding and esm_class mean.
 
 data_coding (SMPP v3.4, 5.2.19; 3GPP TS 23.038, 4)      sent on as
-0             the account's alphabet: gsm, latin1, ascii text
+0             the account's alphabet: gsm, latin1, ascii text; gsm by the national tables of the header
 1, 3          ASCII, Latin-1                             text
 8             UCS-2                                      text in UCS-2
 2, 4          octets                                     octets, with this data_coding
@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from heliograph.domain.message.state import Kind
-from heliograph.domain.text import alphabet
+from heliograph.domain.text import alphabet, national
+from heliograph.domain.text.header import named_tables, numbers_parts
 from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
@@ -37,6 +38,10 @@ class Refused(Exception):
         super().__init__(problem)
         self.status = status
         self.problem = problem
+
+
+class HalfPair(Refused):
+    """UCS-2 with half of a surrogate pair, as of a client that splits long texts without regard to pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +69,38 @@ def read_content(data_coding: int, esm_class: int, octets: bytes, tlvs: Tlvs, ac
                 "esm_class says that the content begins with a user data header, and it has none; clear bit 6.",
             )
         header, octets = octets[: octets[0] + 1], octets[octets[0] + 1 :]
-    numbering = _numbering(tlvs)
-    if numbering:
-        elements = header[1:] + numbering
-        header = bytes((len(elements),)) + elements
-    kind, text = _read(data_coding, octets, account_alphabet)
+    elements = header[1:]
+    if not numbers_parts(elements):
+        elements += _numbering(tlvs)
+    if elements:
+        # More than 255 octets are refused as too long, when the request is composed.
+        header = bytes((min(len(elements), 0xFF),)) + elements
+    try:
+        kind, text = _read(data_coding, octets, account_alphabet, named_tables(elements))
+    except HalfPair:
+        if not numbers_parts(elements):
+            raise
+        kind, text = Kind.BINARY, octets.hex()  # the phone joins the part with the other half
     return Content(kind, text, header.hex(), data_coding if kind is Kind.BINARY else None)
 
 
 def _numbering(tlvs: Tlvs) -> bytes:
-    """Returns the sar_ TLVs as an element of a user data header (3GPP TS 23.040, 9.2.3.24.1); empty without them.
+    """Returns the sar_ TLVs as an element of a user data header (3GPP TS 23.040, 9.2.3.24.1); empty without them, and
+    for a message of a single part, which it would leave less room.
 
     The reference is cut to its low octet: a part that fills 153 septets leaves no room for two octets.
     """
     reference, total, number = (tlv.find(tlvs, tag) for tag in _SAR)
-    if not (reference and total and number):
+    if not (reference and total and number) or int.from_bytes(total, "big") < 2:
         return b""
     return b"\x00\x03" + reference[-1:] + total[-1:] + number[-1:]
 
 
-def _read(coding: int, octets: bytes, account_alphabet: str) -> tuple[Kind, str]:
+def _read(coding: int, octets: bytes, account_alphabet: str, tables: tuple[int, int]) -> tuple[Kind, str]:
     match coding:
         case 0:
             codec = alphabet.CODECS.get(account_alphabet)
-            return Kind.TEXT, _gsm(octets) if codec is None else _decoded(octets, codec)
+            return Kind.TEXT, _gsm(octets, tables) if codec is None else _decoded(octets, codec)
         case 1:
             return Kind.TEXT, _decoded(octets, "ascii")
         case 3:
@@ -101,7 +114,7 @@ def _read(coding: int, octets: bytes, account_alphabet: str) -> tuple[Kind, str]
     kind = Kind.FLASH if coding & _CLASS == 0 else Kind.TEXT
     match group:
         case 0x10 | 0xF0:
-            return kind, _gsm(octets)
+            return kind, _gsm(octets, tables)
         case 0x18:
             return Kind.FLASH if kind is Kind.FLASH else Kind.UNICODE, _ucs2(octets)
         case 0x14 | 0xF4:
@@ -110,8 +123,8 @@ def _read(coding: int, octets: bytes, account_alphabet: str) -> tuple[Kind, str]
     raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
 
 
-def _gsm(octets: bytes) -> str:
-    text = alphabet.decode(octets)
+def _gsm(octets: bytes, tables: tuple[int, int]) -> str:
+    text = national.decode(octets, *tables) if any(tables) else alphabet.decode(octets)
     if _REPLACEMENT in text:
         problem = "The content has octets above 0x7F, which GSM 7 bit lacks; set data_coding 3 for Latin-1."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
@@ -130,8 +143,8 @@ def _ucs2(octets: bytes) -> str:
     try:
         return octets.decode("utf-16-be")
     except UnicodeDecodeError:
-        if len(octets) % 2:
-            problem = f"The content has {len(octets)} octets; UCS-2 has two for each character."
-        else:
+        if len(octets) % 2 == 0:
             problem = "The content has half of a surrogate pair; send both halves in the same message."
+            raise HalfPair(CommandStatus.ESME_RSUBMITFAIL, problem) from None
+        problem = f"The content has {len(octets)} octets; UCS-2 has two for each character."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem) from None

@@ -50,6 +50,13 @@ def numbers_parts(header: bytes) -> bool:
     return any(kind in (CONCATENATION_8, CONCATENATION_16) for kind, _ in elements_of(header) or ())
 
 
+def named_tables(header: bytes) -> tuple[int, int]:
+    """Returns the languages of the locking and the single shift table that a header, without its length octet, selects;
+    0 for none."""
+    named = {kind: value[0] for kind, value in elements_of(header) or () if len(value) == 1}
+    return named.get(NATIONAL_LOCKING, 0), named.get(NATIONAL_SINGLE, 0)
+
+
 def national_elements(locking: int, single: int) -> bytes:
     """Returns the elements that select the languages of national tables (9.2.3.24.15 and 9.2.3.24.16); 0 for none."""
     named = bytes((NATIONAL_SINGLE, 1, single)) if single else b""

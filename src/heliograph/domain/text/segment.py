@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from heliograph.domain.message.state import Kind
-from heliograph.domain.text import alphabet
-from heliograph.domain.text.repertoire import PLAIN, Encoded, Encoding, Repertoire
+from heliograph.domain.text import alphabet, national
+from heliograph.domain.text.header import named_tables
+from heliograph.domain.text.repertoire import PLAIN, Encoded, Encoding, Repertoire, Tables
 
 USER_DATA_OCTETS: Final = 140
 """TP-User-Data of a short message (3GPP TS 23.040, 9.2.3.24)."""
@@ -62,8 +63,8 @@ def split(
     for a header with their number. Each part also has room for `elements` of a header.
 
     A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two alphabets with equally many
-    parts, the more usual alphabet. Empty content is a single empty part. Raises ValueError on a lone surrogate and on
-    binary content that `hex_problem` rejects.
+    parts, the more usual alphabet. If `elements` select national tables, it uses these, or else UCS-2. Empty content
+    is a single empty part. Raises ValueError on a lone surrogate and on binary content that `hex_problem` rejects.
     """
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
@@ -73,6 +74,9 @@ def split(
         return _cut(Encoded(Encoding.UCS2, content.encode("utf-16-be")), header_octets, elements)
     if not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
         return Split(_GSM7, [content.encode("ascii")])
+    tables = named_tables(elements)
+    if any(tables):
+        return _cut(_by_tables(content, tables, repertoire), header_octets, elements)
     ways = repertoire.ways(content, flash=kind == Kind.FLASH)
     best = _cut(next(ways), header_octets, elements)
     for way in ways:
@@ -104,6 +108,15 @@ def count(content: str, kind: Kind, repertoire: Repertoire = PLAIN, elements: by
         return _GSM7, 1
     cut = split(content, kind, HEADER_OCTETS, repertoire, elements)
     return cut.encoding, len(cut.parts)
+
+
+def _by_tables(content: str, tables: Tables, repertoire: Repertoire) -> Encoded:
+    """Encodes a text by the national tables that its sender's header selects: a phone reads GSM 7 bit by these."""
+    septets = national.encode(content, *tables) if repertoire.default == alphabet.GSM else None
+    if septets is None:
+        return Encoded(Encoding.UCS2, content.encode("utf-16-be"))
+    language = tables[0] or tables[1]
+    return Encoded(_GSM7, septets, language=language if language in national.LANGUAGE_NAMES else 0)
 
 
 def _cut(way: Encoded, header_octets: int, elements: bytes) -> Split:
