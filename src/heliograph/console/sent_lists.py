@@ -17,7 +17,7 @@ from heliograph.app.ports.sending_lists import ListState, SendingList, reference
 from heliograph.app.records import Hit
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.messages import of_references
-from heliograph.app.sending.directory import Directory
+from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.refusal import refusal_of
@@ -98,6 +98,8 @@ class ListRun:
     template: Fields
     orders: list[ListRow]
     outcomes: list[RowOutcome | None] = field(default_factory=list)
+    again: list[int] | None = field(default_factory=list)
+    """Indices of rows that the store could not write, to be handed in once more; None while they are."""
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while no row waits for its commit."""
     _pending: int = 0
@@ -201,15 +203,9 @@ class ListRuns:
     async def _run(self, run: ListRun) -> None:
         room = asyncio.Semaphore(UNDER_WAY)
         try:
-            for index, order in enumerate(run.orders):
-                await self._obey(run)
-                if index % LOOKED_UP == 0:
-                    await self._find_networks(run, index)
-                await room.acquire()
-                await self._send(run, index, order, room)
-                if index % BREATH == 0:
-                    await asyncio.sleep(0)  # refused ones wait for nothing, and others want to be served
-            await run.idle.wait()
+            await self._send_rows(run, range(len(run.orders)), room)
+            again, run.again = run.again or (), None
+            await self._send_rows(run, again, room)
         except GivenUp:
             pass
         except asyncio.CancelledError:
@@ -218,6 +214,27 @@ class ListRuns:
             raise
         run.row.ended = self._clock.now()
         await self._report(run.row)
+
+    async def _send_rows(self, run: ListRun, rows: Sequence[int], room: asyncio.Semaphore) -> None:
+        """Sends rows by their indices, and waits for their commits."""
+        for number, index in enumerate(rows):
+            await self._obey(run)
+            if number % LOOKED_UP == 0:
+                await self._find_networks(run, rows[number : number + LOOKED_UP])
+            await room.acquire()
+            await self._send(run, index, run.orders[index], room)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)  # refused ones wait for nothing, and others want to be served
+        await run.idle.wait()
+
+    async def _view(self, run: ListRun) -> AccountView | None:
+        """Returns the account; waits while the store is away. Raises GivenUp."""
+        while True:
+            try:
+                return await self._directory.account(run.account)
+            except Unavailable:
+                await asyncio.sleep(FULL_PAUSE_S)
+                await self._obey(run)
 
     async def _obey(self, run: ListRun) -> None:
         """Reports once a second, and waits while the list is paused. Raises GivenUp."""
@@ -246,7 +263,7 @@ class ListRuns:
     async def _send(self, run: ListRun, index: int, order: ListRow, room: asyncio.Semaphore) -> None:
         reference = f"{references_of(run.id)}{index + 1}"
         fields = replace(run.template, to=[order.number], content=order.text, reference=reference)
-        view = await self._directory.account(run.account)
+        view = await self._view(run)
         if view is None:
             self._settle(run, index, RowOutcome(problem="The account is gone."))
             room.release()
@@ -259,6 +276,10 @@ class ListRuns:
 
         def then(accept: Accept) -> None:
             run.expect(-1)
+            if accept.verdict is Verdict.UNAVAILABLE and run.again is not None:
+                run.again.append(index)
+                room.release()
+                return
             message = accept.messages[0]
             if accept.verdict is Verdict.ACCEPTED:
                 outcome = RowOutcome(ids.to_hex(message.key, message.tail), accept.total)
@@ -275,11 +296,11 @@ class ListRuns:
             self._settle(run, index, RowOutcome(problem=fault.message))
             room.release()
 
-    async def _find_networks(self, run: ListRun, index: int) -> None:
+    async def _find_networks(self, run: ListRun, rows: Sequence[int]) -> None:
         """Finds the networks of the next numbers together, since each message alone would wait for its own."""
-        view = await self._directory.account(run.account)
+        view = await self._view(run)
         if view is not None:
-            to = [order.number for order in run.orders[index : index + LOOKED_UP]]
+            to = [run.orders[index].number for index in rows]
             await self._sending.find_networks(Principal(view, CONSOLE), Fields(to))
 
     async def _hand_in(self, run: ListRun, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:

@@ -8,8 +8,10 @@ from typing import Any, cast
 import pytest
 
 from heliograph.app.facts import Accept, Verdict
+from heliograph.app.ports import Unavailable
 from heliograph.app.ports.sending_lists import ListState, SendingList
 from heliograph.app.sending.fields import Fields
+from heliograph.console import sent_lists
 from heliograph.console.sent_lists import JOBS, REPORT_MS, ListRow, ListRun, ListRuns, result
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import SetClock
@@ -21,16 +23,28 @@ class PromptGateway:
 
     clock: SetClock
     sent: list[str] = field(default_factory=list)
+    unread: int = 0
+    """Times that the account cannot be read yet."""
+    unwritten: list[str] = field(default_factory=list)
+    """References that the store cannot write, each once."""
 
     async def account(self, _: str) -> Any:
+        if self.unread:
+            self.unread -= 1
+            raise Unavailable("the store is away")
         return self
 
     async def find_networks(self, *_: object) -> None: ...
 
     def send(self, _: object, fields: Fields, then: Callable[[Any], None]) -> None:
+        accept = Accept(1, [], 7, self.clock.now(), scheduled=False)
+        if fields.reference in self.unwritten:
+            self.unwritten.remove(fields.reference)
+            accept.verdict = Verdict.UNAVAILABLE
+            then(accept)
+            return
         self.sent.append(str(fields.reference))
         self.clock.pass_ms(REPORT_MS)
-        accept = Accept(1, [], 7, self.clock.now(), scheduled=False)
         accept.messages = [cast("Any", type("Accepted", (), {"key": len(self.sent), "tail": 1}))]
         accept.verdict = Verdict.ACCEPTED
         then(accept)
@@ -122,6 +136,23 @@ async def test_a_broken_store_does_not_stop_a_list(scene: Scene) -> None:
         while run.row.ended is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert len(scene.gateway.sent) == 5
+
+
+async def test_a_list_waits_while_its_account_cannot_be_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent_lists, "FULL_PAUSE_S", 0)
+    run = await scene.list_of(2)
+    scene.gateway.unread = 3
+    scene.runs.start(run)
+    found = await scene.until(run, handed_in=2)
+    assert (found.refused, found.ended) == (0, scene.clock.now())
+
+
+async def test_rows_that_the_store_could_not_write_are_handed_in_once_more(scene: Scene) -> None:
+    run = await scene.list_of(3)
+    scene.gateway.unwritten = [f"sending-list-{run.id}-1", f"sending-list-{run.id}-3"]
+    scene.runs.start(run)
+    found = await scene.until(run, handed_in=3)
+    assert (found.refused, scene.gateway.sent) == (0, [f"sending-list-{run.id}-{row}" for row in (2, 1, 3)])
 
 
 async def test_so_many_lists_are_sent_at_once(scene: Scene) -> None:
