@@ -1,7 +1,9 @@
 """One phone: everything that is kept of it is found, and erased but for what is still owed."""
 
+import pytest
+
 from heliograph.app.configuration import Account
-from heliograph.app.facts import EarlyReceipt, Facts, InboundPart, PartSet
+from heliograph.app.facts import NO_ANSWER, Attempt, EarlyReceipt, Facts, InboundPart, PartSet
 from heliograph.app.kept_data import ErasureStep, PhoneTraces
 from heliograph.app.ports import Store
 from heliograph.domain.message.receipt import Delivery
@@ -80,6 +82,19 @@ async def test_what_waits_is_cancelled_and_refunded(store: Store, given: Given, 
     assert await store.customers.balance(account.id) == 100 * CREDIT
     assert await store.queue.claim(1, 10, START + 2 * HOUR, NODE) == []
     assert await store.upkeep.audit() == []
+
+
+@pytest.mark.parametrize("status", [0, NO_ANSWER])
+async def test_what_an_earlier_operator_took_stays_charged(
+    store: Store, given: Given, account: Account, status: int
+) -> None:
+    """It waits for its next operator. The first is paid for it, or may have delivered it."""
+    message = await given.scheduled(account.id)
+    await store.commits.record(Facts(attempts=[Attempt(account.id, message.key, 0, 2, status, START)]))
+    assert await store.recipients.judge(account.id, [message.key]) == ErasureStep(0, 0, 1)
+    assert await store.recipients.erase(account.id, [message.key], START + 1) == ErasureStep(0, 0, 1)
+    assert await store.customers.balance(account.id) == 99 * CREDIT
+    assert await store.retention.accounts_kept(Stage.ERASURE) == [account.id]
 
 
 async def test_what_is_in_flight_is_erased_once_it_is_over(store: Store, given: Given, account: Account) -> None:

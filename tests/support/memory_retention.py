@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from heliograph.app.facts import LOW_BALANCE, InboundMessage, Message, subject_key_of
+from heliograph.app.facts import LOW_BALANCE, NO_ANSWER, InboundMessage, Message, subject_key_of
 from heliograph.app.kept_data import ErasureStep, PhoneTraces, RetentionStep, RetentionSweep
 from heliograph.app.notice import LowBalance
 from heliograph.app.ports.sending_lists import references_of
@@ -142,12 +142,13 @@ class MemoryRecipients(MemoryPart):
             rows.early = [each for each in rows.early if each.destination != number]
 
     def _waiting(self, rows: Rows, account: int, keys: Sequence[int]) -> list[int]:
+        resent = {each.key for each in rows.attempts if each.status in (0, NO_ANSWER)}
         return [
             key
             for key in keys
             if key in rows.queue and rows.messages[key].account == account
             and rows.queue[key].node is None and not rows.queue[key].attempted
-            and not any(of == key for of, _ in rows.sent)
+            and not any(of == key for of, _ in rows.sent) and key not in resent
         ]  # fmt: skip
 
 

@@ -75,7 +75,8 @@ class Recipients(Protocol):
 
     async def erase(self, account: int, keys: Sequence[int], now: int) -> ErasureStep:
         """Erases text and number of an account's messages, outbound and inbound. Messages still waiting are cancelled
-        and refunded first. Messages with pending work are noted; retention erases them later.
+        and refunded first. Messages with pending work are noted; retention erases them later. So is a waiting message
+        that an earlier operator took, or may have: it stays charged.
         """
 
     async def forget(self, number: str, account: int | None) -> None:

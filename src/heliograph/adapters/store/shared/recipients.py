@@ -34,11 +34,11 @@ class StoredRecipients(Operations):
 
     @browse
     def judge(self, account: int, keys: Sequence[int]) -> Steps[ErasureStep]:
-        rows = yield Q.withdrawable(account=account, keys=list(keys))
+        waiting = yield from _waiting(account, keys)
         settled = yield Q.settled_messages(keys=list(keys))
         inbound = yield Q.settled_inbound(keys=list(keys))
-        erased = len(rows) + len(settled) + len(inbound)
-        return ErasureStep(len(rows), erased, len(keys) - erased)
+        erased = len(waiting) + len(settled) + len(inbound)
+        return ErasureStep(len(waiting), erased, len(keys) - erased)
 
     @write
     def erase(self, account: int, keys: Sequence[int], now: int) -> Steps[ErasureStep]:
@@ -46,8 +46,7 @@ class StoredRecipients(Operations):
         if account:
             yield from lock_account(account)
         yield Q.lock_queued(keys=wanted)
-        rows = yield Q.withdrawable(account=account, keys=wanted)
-        waiting = [key for (key,) in rows]
+        waiting = yield from _waiting(account, wanted)
         yield from cancel_waiting(account, waiting, Trigger.OPT_OUT, now, "erased")
         done = yield from take_settled(account, Stage.ERASURE, wanted, inbound=False)
         done += yield from take_settled(account, Stage.ERASURE, wanted, inbound=True)
@@ -62,3 +61,9 @@ class StoredRecipients(Operations):
         yield Q.forget_suppressions_of(number=number, account=of)
         if account is None:
             yield Q.forget_unmatched_of(number=number)
+
+
+def _waiting(account: int, keys: Sequence[int]) -> Steps[list[int]]:
+    """Returns the messages among these that are cancelled and refunded."""
+    rows = yield Q.unsent_among(keys=list(keys))
+    return [key for key, owner in rows if owner == account]

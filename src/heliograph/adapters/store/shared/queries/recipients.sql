@@ -25,12 +25,6 @@ SELECT connector, operator_id, state, err, at FROM early WHERE destination = :nu
 -- waiting_parts_of: Number of parts of a phone's messages that wait for other parts.
 SELECT count(*) FROM inbound_part WHERE sender = :number AND joined = 0;
 
--- withdrawable: The account's messages in the queue of which no part has left.
-SELECT q.key FROM queue AS q
-WHERE q.account = :account AND q.key {among(keys)} AND q.node IS NULL AND NOT q.attempted
-  AND NOT EXISTS (SELECT 1 FROM sent AS s WHERE s.key = q.key)
-ORDER BY q.key;
-
 -- forget_suppressions_of: Erases a suppressed number; its digests stay in force.
 UPDATE suppression SET number = ''
 WHERE number = :number AND (account = :account OR :account = -1);
