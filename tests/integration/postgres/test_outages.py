@@ -12,7 +12,7 @@ from heliograph.app.configuration import Account, TopUp
 from heliograph.app.facts import Accept, Facts, Submission, Verdict
 from heliograph.app.ports import StoreRejected, Unavailable
 from tests.support.postgres import LIMITS, Server, server
-from tests.support.store import CREDIT, START, Given
+from tests.support.store import CREDIT, HOUR, START, Given
 from tests.support.timeouts import PATIENCE_S
 
 CUT_ALL = """
@@ -143,9 +143,11 @@ async def test_the_store_outlives_a_fault_of_ours(store: PostgresStore, given: G
 async def test_who_gives_up_waiting_leaves_nothing_in_doubt(
     store: PostgresStore, given: Given, account: Account, url: str
 ) -> None:
-    """The one who asked is gone, and was told nothing: what was written is undone."""
-    await given.sent(account.id)
-    accept = given.accept(given.message(account.id))
+    """The one who asked is gone, and was told nothing: what was written is undone. It does not count into the day."""
+    await store.accounts.update(account.id, {"daily_messages": 2, "daily_spend": 2 * CREDIT})
+    first, accept, last = (given.accept(given.message(account.id)) for _ in range(3))
+    first.day_ends = accept.day_ends = last.day_ends = START + HOUR
+    await given.recorded(first)
     other = await asyncpg.connect(url, server_settings={"search_path": "heliograph"})
     await other.execute(f"BEGIN; SELECT 1 FROM account WHERE id = {account.id} FOR UPDATE")
     waiting = asyncio.create_task(store.commits.record(Facts(accepts=[accept])))
@@ -155,9 +157,11 @@ async def test_who_gives_up_waiting_leaves_nothing_in_doubt(
         await waiting
     await other.execute("COMMIT")
     await other.close()
-    await given.sent(account.id)
+    await given.recorded(last)
     assert await store.customers.message(account.id, accept.key, accept.tail) is None
     assert await store.customers.balance(account.id) == 98 * CREDIT
+    allowance = await store.customers.allowance(account.id)
+    assert (allowance.messages, allowance.spend) == (2, 2 * CREDIT)
     assert await store.upkeep.audit() == []
 
 

@@ -928,18 +928,22 @@ END $$;
 
 -- Undoes requests whose clients were not told that they were written. Returns the keys of requests that were taken up
 -- meanwhile (claimed, sent, cancelled, or repeated and answered): they stay. Their messages without a row of any kind
--- were in the memory of the calling node, which has dropped them: they go to the queue.
-CREATE OR REPLACE FUNCTION void_accepts(p_account bigint[], p_key bigint[], p_last bigint[], p_reference text[])
-RETURNS bigint[] LANGUAGE plpgsql AS $$
+-- were in the memory of the calling node, which has dropped them: they go to the queue. An undone request no longer counts
+-- into its day, unless a later day has begun.
+CREATE OR REPLACE FUNCTION void_accepts(
+    p_account bigint[], p_key bigint[], p_last bigint[], p_reference text[], p_day_ends bigint[]
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
     keys     bigint[];
+    number   bigint;
     total    bigint;
     answered boolean;
     taken    bigint[] := '{}';
 BEGIN
     PERFORM 1 FROM account WHERE id = ANY (p_account) ORDER BY id FOR NO KEY UPDATE;
     FOR i IN 1 .. cardinality(p_key) LOOP
-        SELECT array_agg(key ORDER BY key) INTO keys FROM message
+        SELECT array_agg(key ORDER BY key), count(*) FILTER (WHERE NOT (state = {State.FAILED} AND price = 0))
+        INTO keys, number FROM message
         WHERE account = p_account[i] AND CASE WHEN p_last[i] = 0 THEN key = p_key[i] ELSE batch = p_key[i] END
             AND key BETWEEN p_key[i] AND greatest(p_key[i], p_last[i]);
         CONTINUE WHEN keys IS NULL;
@@ -975,6 +979,10 @@ BEGIN
         DELETE FROM ledger WHERE account = p_account[i] AND key = p_key[i] AND kind = {EntryKind.CHARGE}
         RETURNING -amount INTO total;
         UPDATE account SET balance = balance + coalesce(total, 0) WHERE id = p_account[i];
+        UPDATE account SET
+            used_messages = greatest(used_messages - number, 0),
+            used_spend = greatest(used_spend - coalesce(total, 0), 0)
+        WHERE id = p_account[i] AND used_until = p_day_ends[i];
     END LOOP;
     RETURN taken;
 END $$;

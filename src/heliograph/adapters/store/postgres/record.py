@@ -39,7 +39,7 @@ from heliograph.adapters.store.shared.suppressions import fail_suppressed
 from heliograph.app.facts import Accept, Facts, MessageEnd, Verdict, leave_out_contested
 from heliograph.app.ports import StoreRejected, Unavailable
 
-_VOID = "SELECT void_accepts($1, $2, $3, $4)"
+_VOID = "SELECT void_accepts($1, $2, $3, $4, $5)"
 _PRESENT = """
 SELECT key FROM message WHERE key = ANY ($1) AND batch = 0 UNION ALL SELECT key FROM batch WHERE key = ANY ($1)
 """
@@ -297,6 +297,7 @@ class Recorder:
                         [accept.key for accept in accepts],
                         [accept.messages[-1].key if accept.batch else 0 for accept in accepts],
                         [accept.reference for accept in accepts],
+                        [accept.day_ends for accept in accepts],
                     )
                 )
                 left_out = await self._left_out(accepts, taken)
