@@ -4,6 +4,7 @@ import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import (
+    MOST_PROGRESS,
     CallbackDone,
     CallbackEnd,
     CallbackRetry,
@@ -282,6 +283,16 @@ async def test_each_state_on_the_way_is_told_once(store: Store, given: Given, ac
     [left] = await store.notices.claim(10, START + 99, OTHER_NODE)
     assert left.key == second.key
     assert await store.upkeep.audit() == []
+
+
+async def test_a_state_is_told_after_many_codes_of_another(store: Store, given: Given, account: Account) -> None:
+    """A notice without a subject would stay claimed, and its message would never be dropped."""
+    message = await under_way(given, account, *[Delivery.ENROUTE] * MOST_PROGRESS, Delivery.ACCEPTD)
+    claimed = await store.notices.claim(10, START + 99, NODE)
+    assert [each.subject for each in claimed] == [
+        ReachedState(message, Delivery.ENROUTE, "000", START + 1),
+        ReachedState(message, Delivery.ACCEPTD, f"00{MOST_PROGRESS}", START + 1 + MOST_PROGRESS),
+    ]
 
 
 async def test_a_state_that_comes_after_the_end_is_not_told(store: Store, given: Given, account: Account) -> None:

@@ -205,9 +205,11 @@ class MemoryCommits(MemoryReading):
 
     def _progress(self, rows: Rows, part: PartReceipt) -> None:
         known = [
-            (each.state, each.err) for each in rows.progress if (each.key, each.segment) == (part.key, part.segment)
+            each.err
+            for each in rows.progress
+            if (each.key, each.segment, each.state) == (part.key, part.segment, part.state)
         ]
-        if (part.state, part.err) not in known and len(known) < MOST_PROGRESS:
+        if part.err not in known and len(known) < MOST_PROGRESS:
             rows.progress.append(part)
         key = notice_key_of(part.key, part.state)
         if part.owed and part.key not in rows.finals and key not in rows.callbacks and key not in rows.retries:

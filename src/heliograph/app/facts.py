@@ -180,8 +180,8 @@ class Queueing:
 
 
 MOST_PROGRESS = 20
-"""Most progress rows of a part: the first ones, each state and error code once. Some operators report for hours that a
-message is on its way.
+"""Most progress rows of a state of a part: the first ones, each error code once. Some operators report for hours that a
+message is on its way. The notice of a state needs its first row.
 """
 
 MOST_MOVES = 20

@@ -406,7 +406,7 @@ BEGIN
 END $$;
 
 -- Some operators report for hours that a message is on its way. So the first of each state and code of a part is kept,
--- and at most app.facts.MOST_PROGRESS of a part.
+-- and at most app.facts.MOST_PROGRESS of a state of a part.
 CREATE OR REPLACE FUNCTION record_progress(
     p_key bigint[], p_segment integer[], p_state smallint[], p_err text[], p_at bigint[], p_owed boolean[]
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -415,8 +415,10 @@ BEGIN
     SELECT fresh.key, fresh.segment, fresh.state, fresh.err, fresh.at FROM (
         SELECT
             told.key, told.segment, told.state, told.err, told.at,
-            row_number() OVER (PARTITION BY told.key, told.segment ORDER BY told.place)
-                + (SELECT count(*) FROM progress AS p WHERE p.key = told.key AND p.segment = told.segment) AS place
+            row_number() OVER (PARTITION BY told.key, told.segment, told.state ORDER BY told.place) + (
+                SELECT count(*) FROM progress AS p
+                WHERE p.key = told.key AND p.segment = told.segment AND p.state = told.state
+            ) AS place
         FROM (
             SELECT DISTINCT ON (u.key, u.segment, u.state, u.err) u.*
             FROM unnest(p_key, p_segment, p_state, p_err, p_at)

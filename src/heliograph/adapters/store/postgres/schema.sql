@@ -621,7 +621,7 @@ CREATE TABLE part_receipt (
 -- know the times in a range of the table, and this index costs writers hardly anything.
 CREATE INDEX part_receipt_at ON part_receipt USING brin (at) WITH (pages_per_range = 32, autosummarize = on);
 
--- Receipts of intermediate states: at most app.facts.MOST_PROGRESS of a part.
+-- Receipts of intermediate states: at most app.facts.MOST_PROGRESS of a state of a part.
 CREATE TABLE progress (
     key     bigint NOT NULL,
     at      bigint NOT NULL,

@@ -74,7 +74,7 @@ _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, s
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
 _INSERT_PROGRESS = """
 INSERT INTO progress (key, segment, state, err, at) SELECT ?1, ?2, ?3, ?4, ?5
-WHERE (SELECT count(*) FROM progress WHERE key = ?1 AND segment = ?2) < ?6
+WHERE (SELECT count(*) FROM progress WHERE key = ?1 AND segment = ?2 AND state = ?3) < ?6
 AND NOT EXISTS (SELECT 1 FROM progress WHERE key = ?1 AND segment = ?2 AND state = ?3 AND err = ?4)
 ON CONFLICT DO NOTHING
 """

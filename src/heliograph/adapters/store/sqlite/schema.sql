@@ -593,7 +593,7 @@ CREATE TABLE part_receipt (
     PRIMARY KEY (key, segment)
 ) STRICT, WITHOUT ROWID;
 
--- Receipts of intermediate states: at most app.facts.MOST_PROGRESS of a part.
+-- Receipts of intermediate states: at most app.facts.MOST_PROGRESS of a state of a part.
 CREATE TABLE progress (
     key     INTEGER NOT NULL,
     segment INTEGER NOT NULL,
