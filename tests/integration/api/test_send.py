@@ -182,6 +182,7 @@ BAD_REQUESTS: list[tuple[dict[str, Any], str, str]] = [
     (but(reference=""), "03", "reference"),
     (but(reference="r" * 65), "03", "reference"),
     (but(reference="smpp:order-17"), "03", "reference"),
+    (but(reference="sending-list-3-7"), "03", "reference"),
     (but(reference="a\tb"), "03", "reference"),
     (but(reference=True), "03", "reference"),
     (but(reference=["r"]), "03", "reference"),

@@ -8,14 +8,17 @@ each node, and also comes from a command.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from heliograph.domain.message.status import MessageStatus
+
+LIST_PREFIX: Final = "sending-list-"
+"""Begins the references of the messages of lists."""
 
 
 def references_of(id: int) -> str:
     """Returns the beginning of the references of a list's messages. Row 7 of list 3 has `sending-list-3-7`."""
-    return f"sending-list-{id}-"
+    return f"{LIST_PREFIX}{id}-"
 
 
 class ListState(StrEnum):

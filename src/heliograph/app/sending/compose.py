@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Message
 from heliograph.app.ports.accounts import SUBMISSION_PREFIX
+from heliograph.app.ports.sending_lists import LIST_PREFIX
 from heliograph.app.routing.candidates import RouteRequest
 from heliograph.app.sending.callback_url import CallbackUrls, ForbiddenHost, ForbiddenPort, any_port
 from heliograph.app.sending.directory import AccountView, Directory
@@ -94,7 +95,7 @@ class Composer:
         attached = self._attached(who, senders, routes, texts) if fitting else None
         at = now if fields.time is None else self._due(who, fields.time, now)
         wants, way, callback_url = self._callback(who, fields)
-        reference = None if fields.reference is None else _reference(fields.reference)
+        reference = None if fields.reference is None else _reference(who, fields.reference)
         if wrong_optional is not None:
             raise wrong_optional
         scheduled = fields.time is not None
@@ -354,7 +355,7 @@ class Composer:
             ("type", lambda: None),
             ("dlr", lambda: None),
             ("dlr-url", lambda: self._callback(who, fields)),
-            ("reference", lambda: _reference(fields.reference)),
+            ("reference", lambda: _reference(who, fields.reference)),
         )
         for name, check in checks:
             if name in unreadable:
@@ -427,7 +428,7 @@ def _optional_fields(fields: Fields) -> tuple[OptionalFields | None, Fault | Non
     return optional, None
 
 
-def _reference(reference: str | None) -> str | None:
+def _reference(who: Principal, reference: str | None) -> str | None:
     if reference is None:
         return None
     if not reference:
@@ -439,4 +440,6 @@ def _reference(reference: str | None) -> str | None:
         raise invalid("reference", "The reference has a character that cannot be printed; leave it out.")
     if reference.startswith(SUBMISSION_PREFIX):
         raise invalid("reference", f"The reference begins with {SUBMISSION_PREFIX}, as those of the SMPP server do.")
+    if reference.startswith(LIST_PREFIX) and not who.door.sends_lists:
+        raise invalid("reference", f"The reference begins with {LIST_PREFIX}, as those of the console's lists do.")
     return reference
