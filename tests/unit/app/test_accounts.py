@@ -7,7 +7,7 @@ import pytest
 from heliograph.app.configuration import Account, ApiKey, Price
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import accounts, keys
-from heliograph.app.resources.account_settings import GROUPS, MOST_NETWORKS, SETTINGS
+from heliograph.app.resources.account_settings import GROUPS, MOST_NETWORKS, MOST_PREFIXES, MOST_SENDERS, SETTINGS
 from heliograph.app.resources.accounts import ACCOUNTS, Credentials
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, account_of
 from heliograph.app.sending.callback_url import CallbackUrls
@@ -173,7 +173,9 @@ async def test_account_fields_that_are_right(desk: Desk, field: str, text: str, 
         ("content_decoding", "Auto"),
         ("networks", "192.0.2.1/24"),
         ("networks", ", ".join(f"2001:db8::{number:x}" for number in range(MOST_NETWORKS + 1))),
+        ("prefixes", ", ".join(f"49{number:04}" for number in range(MOST_PREFIXES + 1))),
         ("senders", "AB"),
+        ("senders", ", ".join(f"ACME{number}" for number in range(MOST_SENDERS + 1))),
         ("id", "7"),
         ("password_hash", "x"),
     ],
