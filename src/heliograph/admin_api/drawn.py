@@ -49,20 +49,6 @@ def operations_of(resource: Resource) -> tuple[AdminOperation, ...]:
 
 
 def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> AdminOperation:
-    async def run(desk: Desk, path: Mapping[str, str], query: Mapping[str, str], body: Struct | None) -> Any:
-        read = partial(_given, resource, operation, path, query, body)
-        lists = [each for each in (() if body is None else structs.astuple(body)) if isinstance(each, list)]
-        given = await desk.in_thread(read) if any(len(each) > READ_AT_ONCE for each in lists) else read()
-        if operation.answers is Answer.FILE:
-            return await operation.run(desk, **given)
-        if operation.page:
-            given |= _page(operation, query)
-        if operation.order:
-            return await _part(resource, operation, desk, given, query)
-        cut = _Cut(resource, query) if resource.is_cut(operation) else None
-        answer = shown(resource, operation, await operation.run(desk, **given), given.get("limit", 0))
-        return answer if cut is None else cut.page_of(answer)
-
     query, reads = [_parameter(each) for each in operation.reads], None
     if not operation.asks_by_query:
         name = operation.read_name or f"New{resource.name.capitalize()}"
@@ -90,7 +76,7 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         operation.public_path,
         resource.scope_of(operation),
         operation.summary,
-        run,
+        partial(_run, resource, operation),
         _answer(resource, operation, item),
         reads,
         tuple(query),
@@ -108,6 +94,29 @@ def _drawn(resource: Resource, operation: Operation, item: type[Struct]) -> Admi
         is_long=operation.is_long,
         named_by=next((each.name for each in operation.reads if each.names_request), ""),
     )
+
+
+async def _run(
+    resource: Resource,
+    operation: Operation,
+    desk: Desk,
+    path: Mapping[str, str],
+    query: Mapping[str, str],
+    body: Struct | None,
+) -> Any:
+    read = partial(_given, resource, operation, path, query, body)
+    lists = [each for each in (() if body is None else structs.astuple(body)) if isinstance(each, list)]
+    given = await desk.in_thread(read) if any(len(each) > READ_AT_ONCE for each in lists) else read()
+    if operation.answers is Answer.FILE:
+        return await operation.run(desk, **given)
+    if operation.page:
+        given |= _page(operation, query)
+    if operation.order:
+        return await _part(resource, operation, desk, given, query)
+    cut = _Cut(resource, query) if resource.is_cut(operation) else None
+    show = partial(shown, resource, operation, await operation.run(desk, **given), given.get("limit", 0))
+    answer = await desk.in_thread(show) if operation.is_long else show()
+    return answer if cut is None else cut.page_of(answer)
 
 
 _MOST_ROWS: Final = PART_ROWS

@@ -570,8 +570,8 @@ class ConsoleSettings:
     )
     exports: int = _setting(
         4,
-        "Most exports (files of messages, statements, prices, routes or coverage) and margin reports that are made at "
-        "once, by the console and the admin API. Further requests get 503.",
+        "Most exports (files of messages, statements, prices, routes, coverage or a phone's data) and margin reports "
+        "that are made at once, by the console and the admin API. Further requests get 503.",
         unit="files",
         least=1,
         most=100,

@@ -1,11 +1,14 @@
 """One phone's data by admin API and console: found, handed out, erased; and who may."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from heliograph.app.facts import CallbackDone, CallbackEnd, Facts, InboundMessage
 from heliograph.app.records import TOKEN_SCOPES
+from heliograph.app.resources import messages
 from heliograph.domain.message.way import Way
 from tests.integration.console.test_console import text_of
 from tests.support.admin import AdminHouse, Browser, open_house
@@ -94,6 +97,39 @@ async def test_everything_of_a_phone_is_handed_out(house: AdminHouse, token: str
     other = await house.ask(token, "POST", "/recipients/export", {"number": OTHER})
     assert [each["account"] for each in other.json["suppressions"]] == ["acme"]
     assert [each.action for each in await house.entries()][-2:] == ["recipient.export"] * 2
+
+
+async def test_an_export_lets_others_work_between_two_messages(
+    house: AdminHouse, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await lived_in(house)
+    steps: list[str] = []
+    store, full_row = house.gateway.store.messages, messages.full_row
+    trace = store.trace
+
+    async def read(key: int) -> Any:
+        steps.append("read")
+        return await trace(key)
+
+    def make(*of: Any) -> dict[str, Any]:
+        steps.append("make")
+        return full_row(*of)
+
+    async def in_thread(work: Callable[[], Any]) -> Any:
+        steps.append("show in a thread")
+        return await asyncio.to_thread(work)
+
+    house.admin.desk.in_thread = in_thread
+    monkeypatch.setattr(store, "trace", read)
+    monkeypatch.setattr(messages, "full_row", make)
+    assert (await house.ask(token, "POST", "/recipients/export", {"number": PHONE})).status == 200
+    assert steps == ["read", "make"] * 2 + ["show in a thread"]
+
+
+async def test_an_export_of_a_phone_is_one_of_few(house: AdminHouse, token: str, ada: Browser) -> None:
+    house.admin.exports.running = house.admin.exports.most
+    assert (await house.ask(token, "POST", "/recipients/export", {"number": PHONE})).status == 503
+    assert (await ada.post("/recipients/export", {"number": PHONE, "account": ""})).status == 503
 
 
 @pytest.mark.parametrize("path", ["/recipients/erase", "/recipients/export"])

@@ -79,17 +79,24 @@ async def export(desk: Desk, number: str, account: str) -> dict[str, Any]:
     traces = await store.recipients.traces(number, owner)
     sent = sorted((key for _, key in traces.messages), reverse=True)[:MOST_EXPORTED]
     came = sorted(((key, tail) for _, key, tail in traces.inbound), reverse=True)[:MOST_EXPORTED]
-    traced = [await store.messages.trace(key) for key in sent]
-    received = [await store.inbound.show(key, tail) for key, tail in came]
     accounts, connectors = await desk.account_names(), await desk.connector_names()
+    # each row is made as it is read, so that the event loop serves others in between
+    sent_rows = [
+        messages.full_row(traced, accounts, traced.connectors, history(traced))
+        for key in sent
+        if (traced := await store.messages.trace(key)) is not None
+    ]
+    received_rows = [
+        inbound.row(received, accounts, connectors)
+        for key, tail in came
+        if (received := await store.inbound.show(key, tail)) is not None
+    ]
     return {
         "number": number,
         "time": desk.now,
         "complete": len(traces.messages) <= MOST_EXPORTED and len(traces.inbound) <= MOST_EXPORTED,
-        "messages": [
-            messages.full_row(each, accounts, each.connectors, history(each)) for each in traced if each is not None
-        ],
-        "inbound": [inbound.row(each, accounts, connectors) for each in received if each is not None],
+        "messages": sent_rows,
+        "inbound": received_rows,
         "suppressions": [
             {"account": accounts.get(of, str(of)), "since": since, "source": source}
             for of, since, source in traces.suppressions
@@ -213,6 +220,7 @@ RECIPIENTS = Resource(
             ),
             scope=Scope.EXPORT,
             id="export",
+            is_long=True,
             read_name="RecipientOrder",
             answer_name="Recipient",
         ),

@@ -1,5 +1,6 @@
 """The data of a phone: a copy of it to hand out, and its erasure."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -42,13 +43,13 @@ async def erase(request: PageRequest) -> PageResponse:
 async def export(request: PageRequest) -> PageResponse:
     data = await _ask(request, "export")
     headers = [(b"content-disposition", b'attachment; filename="recipient.json"')]
-    body = json.dumps(data, indent=2, ensure_ascii=False).encode()
-    return PageResponse(200, body, headers, "application/json")
+    text = await asyncio.to_thread(json.dumps, data, indent=2, ensure_ascii=False)
+    return PageResponse(200, text.encode(), headers, "application/json")
 
 
 PAGES = (
     PageRoute("GET", PATH, Scope.ERASE, _show),
     PageRoute("POST", f"{PATH}/find", Scope.ERASE, find, again=_show),
     PageRoute("POST", f"{PATH}/erase", Scope.ERASE, erase, again=_show),
-    PageRoute("POST", f"{PATH}/export", Scope.EXPORT, export, again=_show),
+    PageRoute("POST", f"{PATH}/export", Scope.EXPORT, export, again=_show, exports=True),
 )
