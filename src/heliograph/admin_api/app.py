@@ -1,7 +1,6 @@
 """The ASGI application of the admin API."""
 
 import asyncio
-import traceback
 from collections.abc import Coroutine, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +18,7 @@ from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, Exports, 
 from heliograph.app.resources.description import WrittenFile
 from heliograph.app.resources.desk import Actor
 from heliograph.domain import error
+from heliograph.domain.display import without_values
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import (
     BodyTooLarge,
@@ -205,13 +205,11 @@ class AdminApi:
         try:
             return fault_of(problem)
         except Exception:  # noqa: BLE001 - logged, not raised
-            stops = reversed(traceback.extract_tb(problem.__traceback__))
             self._services.journal.log(
                 "error",
                 "admin.request_failed",
                 method=scope["method"],
-                problem=type(problem).__name__,
-                where=" < ".join(f"{at.name}:{at.lineno}" for at in stops),
+                **without_values(problem),
             )
             return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
 

@@ -5,7 +5,6 @@ A request to send may be answered without ASGI: see `api.fast_send`.
 
 import asyncio
 import re
-import traceback
 from collections.abc import Callable
 from itertools import count
 from typing import Final
@@ -20,6 +19,7 @@ from heliograph.app.observing.refusals import Asked
 from heliograph.app.ports import Journal, Unavailable
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import unavailable
+from heliograph.domain.display import without_values
 from heliograph.domain.error import INTERNAL, MALFORMED, TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond, respond_in_pieces
 from heliograph.http.reply import Reply
@@ -169,8 +169,7 @@ class Api:
             "http.request_failed",
             request_id="" if request_id is None else request_id.decode(),
             method=method,
-            problem=type(error).__name__,
-            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(error.__traceback__))),
+            **without_values(error),
         )
 
     def malformed(self, problem: str) -> Reply:

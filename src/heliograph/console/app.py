@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -34,7 +33,7 @@ from heliograph.console.request import (
 )
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import calendar, error
-from heliograph.domain.display import counted
+from heliograph.domain.display import counted, without_values
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import (
     BodyTooLarge,
@@ -401,8 +400,7 @@ class Console:
             "error",
             "console.request_failed",
             method=raw.method,
-            problem=type(problem).__name__,
-            where=" < ".join(f"{at.name}:{at.lineno}" for at in reversed(traceback.extract_tb(problem.__traceback__))),
+            **without_values(problem),
         )
         return self._plain(500, "The gateway failed on this page", "The log of the gateway has the details.", raw)
 

@@ -1,6 +1,7 @@
 """Texts for people, by the line: on a terminal, in a log, on a page."""
 
 import re
+import traceback
 from collections.abc import Iterable
 
 _COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -55,3 +56,10 @@ def harmless(text: str) -> str:
     messages come from customers, and ids from operators: they could move the cursor, rename the window, or turn or
     break the line."""
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def without_values(problem: BaseException) -> dict[str, str]:
+    """Returns the class and the place of an error of ours for the log, for example `{"problem": "KeyError", "where":
+    "tail:97 < query:58"}`. Its sentence may have a text or a number."""
+    frames = reversed(traceback.extract_tb(problem.__traceback__))
+    return {"problem": type(problem).__name__, "where": " < ".join(f"{at.name}:{at.lineno}" for at in frames)}

@@ -906,7 +906,7 @@ async def test_submit_multi_with_a_slow_text_leaves_others_their_time(
 
 async def test_work_that_fails_is_answered(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any) -> None:
-        raise KeyError("planted")
+        raise KeyError("secret")
 
     monkeypatch.setattr(rig.services.customers, "tail", broken)
     client = await rig.bound()
@@ -914,7 +914,9 @@ async def test_work_that_fails_is_answered(rig: Rig, monkeypatch: pytest.MonkeyP
     assert answer.status == CommandStatus.ESME_RSYSERR
     monkeypatch.setattr(rig.services.store, "enter", broken)
     assert await (await rig.connect()).bind() == -1
-    assert [event for _, event, _ in rig.gateway.journal.lines if event == "answer.failed"] == ["answer.failed"] * 2
+    failed = [fields for _, event, fields in rig.gateway.journal.lines if event == "answer.failed"]
+    assert [(each["problem"], each["where"].partition(":")[0]) for each in failed] == [("KeyError", "broken")] * 2
+    assert "secret" not in str(failed)
 
 
 async def test_a_scheduled_message_is_cancelled_once(rig: Rig) -> None:

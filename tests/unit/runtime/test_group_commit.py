@@ -677,14 +677,17 @@ def test_what_waits_is_bounded_in_messages(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_one_customers_answer_that_fails_does_not_stop_the_others() -> None:
     async def story(rig: Rig) -> None:
-        def fail(_: Accept) -> None:
-            raise ValueError
+        def fail(accept: Accept) -> None:
+            raise ValueError(f"{accept.messages[0].destination} has no answer")
 
         assert rig.gatherer.accept(accept_of(rig.message()), fail)
         rig.send()
         await rig.gatherer.flushed()
         assert rig.log == ["prepare", "ACCEPTED", "committed"]
         assert rig.journal.said == ["answer.failed"]
+        [fields] = rig.journal.fields
+        assert str(fields["where"]).startswith("fail:")
+        assert "has no answer" not in str(fields), "the log has no numbers and no texts"
         assert not rig.task.done()
 
     scenario(story)
