@@ -21,16 +21,17 @@ class QueueOrders:
         """Carries out the orders of the time when the node was away, at its start. Only messages without a row are in
         memory then. No order has reached them, because a changed message has a row. Raises Unavailable."""
         orders = await self._backlog.orders(0)
-        for index, order in enumerate(orders):
-            carry_out(self._dispatcher, order, orders[index:])
-            self._last = order.id
+        carry_out(self._dispatcher, orders)
+        self._last = orders[-1].id if orders else 0
 
     async def heed(self) -> None:
         """Carries out new orders, and answers each when its changes are committed. Raises Unavailable."""
         orders = await self._backlog.orders(self._last)
-        for index, order in enumerate(orders):
-            await self._gatherer.committed()
-            answer = carry_out(self._dispatcher, order, orders[index:])
-            self._last = order.id
-            await self._gatherer.committed()
+        if not orders:
+            return
+        await self._gatherer.committed()
+        answers = carry_out(self._dispatcher, orders)
+        self._last = orders[-1].id
+        await self._gatherer.committed()
+        for order, answer in zip(orders, answers, strict=True):
             await self._backlog.answer(order.id, self._node, answer)

@@ -435,7 +435,7 @@ async def test_messages_stay_with_a_connector_that_stood_in(house: House, reason
             better.policy = LanePolicy(failover=FailoverPolicy(overflow_after_s=10.0))
         case "moved by an administrator":
             wanted = QueueFilter(until=house.clock.now(), before=messages[-1].key + 1)
-            carry_out(house.dispatcher, QueueOrder(QueueAction.MOVE, wanted, 3))
+            carry_out(house.dispatcher, [QueueOrder(QueueAction.MOVE, wanted, 3)])
         case "off":
             house.lane(3).policy = LanePolicy(failover=FailoverPolicy(most=0))
     assert await returned(house) == [3, 3]

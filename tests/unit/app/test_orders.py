@@ -38,7 +38,7 @@ async def test_a_cancellation_refunds_the_messages_that_fit(
     messages = [desk.messages(network="26201"), desk.messages(destination=OTHER)]
     for message in messages:
         await desk.commit(message)
-    assert carry_out(desk.dispatcher, order(QueueAction.CANCEL, **wanted)) == OrderAnswer(len(meant), 0)
+    assert carry_out(desk.dispatcher, [order(QueueAction.CANCEL, **wanted)]) == [OrderAnswer(len(meant), 0)]
     desk.carrier.capacity = 10
     await desk.go_on(3)
     assert desk.carrier.keys == [each.key for n, each in enumerate(messages) if n not in meant]
@@ -49,7 +49,7 @@ async def test_a_cancellation_refunds_the_messages_that_fit(
 async def test_held_messages_wait_in_rows_until_they_are_released(desk: Desk) -> None:
     message = desk.messages()
     await desk.commit(message)
-    assert carry_out(desk.dispatcher, order(QueueAction.HOLD)) == OrderAnswer(1, 0)
+    assert carry_out(desk.dispatcher, [order(QueueAction.HOLD)]) == [OrderAnswer(1, 0)]
     desk.carrier.capacity = 10
     await desk.go_on(3)
     assert desk.carrier.keys == []
@@ -66,13 +66,13 @@ async def test_moved_messages_wait_for_the_other_connector(desk: Desk) -> None:
     message = desk.messages()
     await desk.commit(message)
     move = order(QueueAction.MOVE, 2)
-    assert carry_out(desk.dispatcher, move) == OrderAnswer(1, 0)
+    assert carry_out(desk.dispatcher, [move]) == [OrderAnswer(1, 0)]
     await desk.commit()
     (row,) = await desk.store.backlog.rows(0, 10)
     assert (row.connector, row.is_claimed) == (2, False)
     await desk.dispatcher.claims.refill(desk.dispatcher.lane(2), desk.store.queue, NODE)
-    assert carry_out(desk.dispatcher, move) == OrderAnswer(0, 0)
-    assert carry_out(desk.dispatcher, order(QueueAction.MOVE, 1)) == OrderAnswer(1, 0)
+    assert carry_out(desk.dispatcher, [move]) == [OrderAnswer(0, 0)]
+    assert carry_out(desk.dispatcher, [order(QueueAction.MOVE, 1)]) == [OrderAnswer(1, 0)]
 
 
 @pytest.mark.parametrize("action", [QueueAction.MOVE, QueueAction.HOLD, QueueAction.CANCEL])
@@ -81,9 +81,9 @@ async def test_a_message_of_which_a_part_may_have_left_goes_on(desk: Desk, actio
     await desk.commit(desk.messages(LONG))
     await desk.commit()
     assert len(desk.carrier.parts) == 1
-    assert carry_out(desk.dispatcher, order(action, 2)) == OrderAnswer(0, 1)
+    assert carry_out(desk.dispatcher, [order(action, 2)]) == [OrderAnswer(0, 1)]
     desk.dispatcher.outcomes.on_outcome(desk.lane, desk.carrier.parts[0], Accepted("1"))
-    assert carry_out(desk.dispatcher, order(action, 2)) == OrderAnswer(0, 1)
+    assert carry_out(desk.dispatcher, [order(action, 2)]) == [OrderAnswer(0, 1)]
     desk.carrier.capacity = 10
     await desk.go_on(3)
     assert len(desk.carrier.parts) == 3
@@ -95,7 +95,7 @@ async def test_a_message_that_an_earlier_operator_took_goes_on(desk: Desk) -> No
     await desk.commit(message)
     next(desk.lane.items()).resent = True
     for action in (QueueAction.MOVE, QueueAction.HOLD, QueueAction.CANCEL):
-        assert carry_out(desk.dispatcher, order(action, 2)) == OrderAnswer(0, 0)
+        assert carry_out(desk.dispatcher, [order(action, 2)]) == [OrderAnswer(0, 0)]
     desk.carrier.capacity = 10
     await desk.go_on(3)
     assert desk.carrier.keys == [message.key]
@@ -106,6 +106,6 @@ async def test_a_part_that_the_operator_throttled_has_not_left(desk: Desk) -> No
     message = desk.messages()
     await desk.commit(message)
     desk.dispatcher.outcomes.on_outcome(desk.lane, desk.carrier.parts[0], Deferred(0x58, 5.0, throttled=True))
-    assert carry_out(desk.dispatcher, order(QueueAction.CANCEL)) == OrderAnswer(1, 0)
+    assert carry_out(desk.dispatcher, [order(QueueAction.CANCEL)]) == [OrderAnswer(1, 0)]
     await desk.commit()
     assert await desk.state(message) is State.CANCELLED

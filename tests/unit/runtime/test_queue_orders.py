@@ -3,9 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueFilter, QueueOrder
 from heliograph.app.resources import queue
 from heliograph.app.resources.desk import Desk
+from heliograph.domain.message.state import State
 from tests.unit.runtime.test_engine import Rig, scenario
 
 EVER = 1 << 62
@@ -64,6 +67,44 @@ def test_a_node_that_starts_carries_out_the_orders_of_its_absence_once() -> None
         later = await rig.store.backlog.order(QueueOrder(QueueAction.CANCEL, QueueFilter(EVER, EVER)), rig.clock.now())
         await asyncio.sleep(3.0)
         assert await rig.store.backlog.answers(later) == {rig.node: OrderAnswer(0, 0)}
+
+    scenario(story, rate=1.0)
+
+
+@pytest.mark.parametrize(
+    ("orders", "waiting"),
+    [
+        ("hold op1, move op2, release op2", [("op2", False)]),
+        ("hold op1, move op2", [("op2", True)]),
+        ("move op2, hold op2", [("op2", True)]),
+        ("move op2, move op1, hold op2", [("op1", False)]),
+        ("hold op1, cancel op1", []),
+    ],
+)
+def test_orders_that_follow_each_other_while_the_node_is_away_have_their_last_effect(
+    orders: str, waiting: list[tuple[str, bool]]
+) -> None:
+    """The first order gives a message a row, which no later order would reach in memory."""
+
+    async def story(rig: Rig) -> None:
+        await rig.connector("op2", prefix="9")
+        await asyncio.sleep(2.0)
+        await burst(rig, 20)
+        await rig.kill()
+        desk, where = desk_of(rig), "op1"
+        for action, name in map(str.split, orders.split(", ")):
+            if action == "move":
+                await queue.move(desk, name, **ANY | {"connector": where})
+                where = name
+            else:
+                await getattr(queue, action)(desk, **ANY | {"connector": name})
+        engine = await rig.start()
+        await engine.gatherer.committed()
+        await engine.gatherer.committed()
+        names, rows = await desk.known_connectors(), await rig.store.backlog.rows(0, 100)
+        assert {(names[row.connector], row.on_hold) for row in rows} == set(waiting)
+        cancelled = [each for each in rig.rows.messages.values() if each.state is State.CANCELLED]
+        assert max(len(rows), len(cancelled)) >= 10, "all but a window, which may have been written"
 
     scenario(story, rate=1.0)
 

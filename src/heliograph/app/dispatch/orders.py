@@ -1,53 +1,83 @@
 """Orders of administrators for waiting messages in the lanes' memory: move, hold or cancel them. A release changes
-none, since held messages have rows: it ends holds that a node has not carried out yet."""
+none, since held messages have rows: it ends a hold that the node has not carried out yet.
 
+A message that an order changes gets a row, and has left the memory. So orders that a node takes together are followed
+to their end for each message, and only the outcome is applied.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from functools import partial
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
+from heliograph.app.dispatch.lane import Lane
+from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.facts import Message
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 
 
-def carry_out(dispatcher: Dispatcher, order: QueueOrder, later: Sequence[QueueOrder] = ()) -> OrderAnswer:
-    """Applies an order to the messages in memory. A message goes on if any part of it may have left, or if one of the
-    `later` orders releases it from its hold.
+def carry_out(dispatcher: Dispatcher, orders: Sequence[QueueOrder]) -> list[OrderAnswer]:
+    """Applies orders, the first one first, to the messages in memory. Returns an answer to each. A message goes on if
+    any part of it may have left.
 
     Must be called once for each order, at the end of a commit that began after it: all messages that were accepted
     before the order are then in the lanes. A second call could undo a later order.
     """
-    if order.action is QueueAction.RELEASE:
-        return OrderAnswer(0, 0)
-    is_hold = order.action is QueueAction.HOLD
-    releases = [each for each in later if is_hold and each.action is QueueAction.RELEASE]
-    outcomes, changed, spared = dispatcher.outcomes, 0, set[int]()
-    if order.action is QueueAction.MOVE:
-        target = dispatcher.lane(order.connector)
-        target.kept_below = max(target.kept_below, order.wanted.before)
+    changed, spared = Counter[int](), defaultdict[int, set[int]](set)
+    for order in orders:
+        if order.action is QueueAction.MOVE:
+            target = dispatcher.lane(order.connector)
+            target.kept_below = max(target.kept_below, order.wanted.before)
     for lane in list(dispatcher.lanes.values()):
         resent = {item.message.key for item in lane.items() if item.resent}
-        is_meant = partial(_is_meant, order, releases, lane.connector, resent)
-        for item in lane.withdraw(is_meant):
-            changed += 1
-            if order.action is QueueAction.CANCEL:
-                outcomes.withdraw(lane, item, "cancelled in the queue")
-            elif order.action is QueueAction.HOLD:
-                outcomes.put_off(lane, item, item.message.time, OF_ADMINISTRATOR)
-            else:
-                lane.forget(item)
-                outcomes.requeue(dispatcher.lane(order.connector), item)
-        spared |= {item.message.key for item in lane.items() if not item.row and is_meant(item.message)}
+        obeyed_by = partial(_obeyed_by, orders, lane.connector, resent)
+        for item in lane.withdraw(obeyed_by):
+            obeyed = obeyed_by(item.message)
+            changed.update(order.id for order in obeyed)
+            _apply(dispatcher, lane, item, obeyed)
+        for item in lane.items():
+            for order in () if item.row else obeyed_by(item.message):
+                spared[order.id].add(item.message.key)
     if changed:
         dispatcher.gathering.wake()
         dispatcher.gathering.wake_feeder()
-    return OrderAnswer(changed, len(spared))
+    return [OrderAnswer(changed[order.id], len(spared[order.id])) for order in orders]
 
 
-def _is_meant(
-    order: QueueOrder, releases: Sequence[QueueOrder], connector: int, resent: Collection[int], message: Message
-) -> bool:
-    """Returns whether an order is for a message. An operator took the `resent` messages, and did not deliver them."""
-    if message.key in resent or not order.means(connector, message):
-        return False
-    return not any(each.means(connector, message) for each in releases)
+def _obeyed_by(
+    orders: Sequence[QueueOrder], connector: int, resent: Collection[int], message: Message
+) -> list[QueueOrder]:
+    """Returns the orders that change a message, without holds that a later order releases. An operator took the
+    `resent` messages, and did not deliver them."""
+    obeyed: list[QueueOrder] = []
+    for order in () if message.key in resent else orders:
+        if not order.means(connector, message):
+            continue
+        if order.action is QueueAction.RELEASE:
+            obeyed = [each for each in obeyed if each.action is not QueueAction.HOLD]
+            continue
+        obeyed.append(order)
+        if order.action is QueueAction.CANCEL:
+            break
+        if order.action is QueueAction.MOVE:
+            connector = order.connector
+    return obeyed
+
+
+def _apply(dispatcher: Dispatcher, lane: Lane, item: LaneItem, obeyed: Sequence[QueueOrder]) -> None:
+    """Gives a message that has left its lane the outcome of the orders."""
+    outcomes, actions = dispatcher.outcomes, [order.action for order in obeyed]
+    if QueueAction.CANCEL in actions:
+        outcomes.withdraw(lane, item, "cancelled in the queue")
+        return
+    moves = [order.connector for order in obeyed if order.action is QueueAction.MOVE]
+    if QueueAction.HOLD not in actions:
+        lane.forget(item)
+        outcomes.requeue(dispatcher.lane(moves[-1]), item)
+        return
+    if moves:
+        lane.forget(item)
+        outcomes.unknown.forget(item.message.key)
+        lane = dispatcher.lane(moves[-1])
+    outcomes.put_off(lane, item, item.message.time, OF_ADMINISTRATOR)
