@@ -1,7 +1,8 @@
 """The ASGI application of the admin API."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
@@ -14,9 +15,8 @@ from heliograph.admin_api.dispatch import Dispatcher, NotAllowed, fault_of
 from heliograph.admin_api.openapi import BASE, SECRET, document
 from heliograph.admin_api.operation import AdminOperation
 from heliograph.admin_api.operations import operations
-from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, Exports, TooManyExports, decode, unknown_name
+from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, TooManyExports, decode, unknown_name
 from heliograph.app.resources.description import WrittenFile
-from heliograph.app.resources.desk import Actor
 from heliograph.domain import error
 from heliograph.domain.display import without_values
 from heliograph.domain.error import Fault
@@ -105,24 +105,25 @@ class AdminApi:
             own = [(b"content-length", b"%d" % len(body)), (b"x-content-type-options", b"nosniff")]
             await respond(scope, send, 200, [*page.headers, *own], body)
             return
-        answer: bytes | WrittenFile
-        try:
-            status, answer = await self._answer(scope, receive)
-        except ClientGone:
-            return
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer
-            fault = self._fault(problem, scope)
-            status, answer = fault.entry.http, _encode(fault.body())
-            if isinstance(problem, NotAllowed):
-                headers.append((b"allow", ", ".join(problem.allowed).encode()))
-            elif fault.entry is error.UNAUTHENTICATED:
-                headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
-            elif fault.retry_after is not None:
-                headers.append((b"retry-after", b"%d" % fault.retry_after))
-        if isinstance(answer, WrittenFile):
-            await self._write(scope, receive, send, status, answer)
-        else:
-            await respond_json(scope, send, status, answer, headers)
+        with ExitStack() as until_sent:
+            answer: bytes | WrittenFile
+            try:
+                status, answer = await self._answer(scope, receive, until_sent)
+            except ClientGone:
+                return
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer
+                fault = self._fault(problem, scope)
+                status, answer = fault.entry.http, _encode(fault.body())
+                if isinstance(problem, NotAllowed):
+                    headers.append((b"allow", ", ".join(problem.allowed).encode()))
+                elif fault.entry is error.UNAUTHENTICATED:
+                    headers.append((b"www-authenticate", b'Bearer realm="Heliograph admin"'))
+                elif fault.retry_after is not None:
+                    headers.append((b"retry-after", b"%d" % fault.retry_after))
+            if isinstance(answer, WrittenFile):
+                await self._write(scope, receive, send, status, answer)
+            else:
+                await respond_json(scope, send, status, answer, headers)
 
     async def _write(self, scope: Scope, receive: Receive, send: Send, status: int, file: WrittenFile) -> None:
         """Sends a file while it is written."""
@@ -132,13 +133,10 @@ class AdminApi:
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
         ]
-        try:
-            await respond_in_pieces(scope, receive, send, status, headers, file.pieces)
-        finally:
-            self._services.exports.release()
+        await respond_in_pieces(scope, receive, send, status, headers, file.pieces)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, bytes | WrittenFile]:
-        """Answers with a file count as an export until they are sent."""
+    async def _answer(self, scope: Scope, receive: Receive, until_sent: ExitStack) -> tuple[int, bytes | WrittenFile]:
+        """Files and long answers count as exports `until_sent`."""
         path = scope["path"].rstrip("/")
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if path == DOCUMENT_PATH:
@@ -161,45 +159,21 @@ class AdminApi:
             body = await _read(receive, operation, operation.reads, given)
             if operation.named_by and b"idempotency-key" in given:
                 body = _named(body, operation.named_by, given[b"idempotency-key"])
-        if operation.media_types:
-            return operation.status, await self._begin(actor, operation, values, query)
+        if operation.media_types or operation.is_long:
+            self._count_export(until_sent)
         work = self._dispatcher.run(actor, operation, values, query, body)
-        answer = await (self._run_long(receive, work) if operation.is_long else work)
-        return operation.status, await encoded(answer)
+        if operation.media_types:
+            return operation.status, await work
+        return operation.status, await encoded(await (unless_gone(receive, work) if operation.is_long else work))
 
-    async def _begin(
-        self, actor: Actor, operation: AdminOperation, values: Mapping[str, str], query: Mapping[str, str]
-    ) -> WrittenFile:
-        """Begins a file. Raises Fault if too many are being written."""
-        exports = self._take_export()
-        try:
-            file: WrittenFile = await self._dispatcher.run(actor, operation, values, query, None)
-        except BaseException:
-            exports.release()
-            raise
-        return file
-
-    async def _run_long(self, receive: Receive, work: Coroutine[Any, Any, Any]) -> Any:
-        """Returns the result of work that counts as an export. Raises Fault, ClientGone."""
-        try:
-            exports = self._take_export()
-        except Fault:
-            work.close()
-            raise
-        try:
-            return await unless_gone(receive, work)
-        finally:
-            exports.release()
-
-    def _take_export(self) -> Exports:
-        """Counts an export that begins. Raises Fault if there are too many."""
+    def _count_export(self, until_sent: ExitStack) -> None:
+        """Raises Fault if there are too many exports."""
         exports = self._services.exports
         try:
-            exports.take()
+            until_sent.enter_context(exports.counted())
         except TooManyExports:
             problem = f"At most {exports.most} exports may be written at a time; try again later."
             raise Fault(error.UNAVAILABLE, problem, None, RETRY_AFTER_S) from None
-        return exports
 
     def _fault(self, problem: Exception, scope: Scope) -> Fault:
         try:

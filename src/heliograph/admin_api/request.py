@@ -2,7 +2,8 @@
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -35,21 +36,22 @@ class TooManyExports(Exception):
 
 
 class Exports:
-    """Counts the files that are being written. Each of them reads the store while it is sent."""
+    """Counts the exports under way. Most of them read the store while they are sent."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.running = 0
 
-    def take(self) -> None:
-        """Counts a file that begins. Raises TooManyExports without counting it."""
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Counts an export until it has ended, sent completely or not. Raises TooManyExports without counting it."""
         if self.running >= self.most:
             raise TooManyExports
         self.running += 1
-
-    def release(self) -> None:
-        """Counts a file that ended, sent completely or not."""
-        self.running -= 1
+        try:
+            yield
+        finally:
+            self.running -= 1
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -93,6 +94,8 @@ class RawRequest:
     address: str
     secure: bool
     receive: Receive
+    until_sent: ExitStack
+    """Left when the answer has been sent: an export counts until then."""
 
     @property
     def theme(self) -> str:
@@ -174,18 +177,15 @@ class Console:
         await self._lists.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        raw = _request(scope, receive)
-        try:
-            response = await self._reply(raw)
-        except ClientGone:
-            return
-        except Exception as problem:  # noqa: BLE001 - the visitor gets an answer in any case
-            response = self._failed(problem, raw)
-        try:
+        with ExitStack() as until_sent:
+            raw = _request(scope, receive, until_sent)
+            try:
+                response = await self._reply(raw)
+            except ClientGone:
+                return
+            except Exception as problem:  # noqa: BLE001 - the visitor gets an answer in any case
+                response = self._failed(problem, raw)
             await self._respond(scope, receive, send, response)
-        finally:
-            if response.counted:
-                self._exports.release()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, response: PageResponse) -> None:
         headers = [(b"content-type", response.kind.encode()), *response.headers, *_SECURITY]
@@ -238,20 +238,11 @@ class Console:
         if actor.must_enrol and not page.path.startswith(WITHOUT_SECOND):
             return self._enrol_first(raw)
         request = self._visit(raw, actor, values, form)
-        response = await (self._exported(page, request, raw.receive) if page.exports else page.reply(request))
+        if page.exports:
+            raw.until_sent.enter_context(self._exports.counted())
+        response = await (unless_gone(raw.receive, page.reply(request)) if page.exports else page.reply(request))
         if page.path == "/password" and response.status == 303:
             response.session("", secure=raw.secure, seconds=0)
-        return response
-
-    async def _exported(self, page: PageRoute, request: PageRequest, receive: Receive) -> PageResponse:
-        """Raises TooManyExports, ClientGone."""
-        self._exports.take()
-        try:
-            response = await unless_gone(receive, page.reply(request))
-        except BaseException:
-            self._exports.release()
-            raise
-        response.counted = True
         return response
 
     def _enrol_first(self, raw: RawRequest) -> PageResponse:
@@ -422,7 +413,7 @@ def _slowed(response: PageResponse, fault: Fault) -> PageResponse:
     return response
 
 
-def _request(scope: Scope, receive: Receive) -> RawRequest:
+def _request(scope: Scope, receive: Receive, until_sent: ExitStack) -> RawRequest:
     headers = dict(scope["headers"])
     client = scope.get("client")
     path = scope["path"].removeprefix(PATH).rstrip("/") or "/"
@@ -436,6 +427,7 @@ def _request(scope: Scope, receive: Receive) -> RawRequest:
         client[0] if client else "",
         scope.get("scheme") == "https",
         receive,
+        until_sent,
     )
 
 

@@ -112,8 +112,6 @@ class PageResponse:
     kind: str = "text/html; charset=utf-8"
     pieces: AsyncGenerator[bytes] | None = None
     """The body piece by piece, instead of `body`."""
-    counted: bool = False
-    """Whether it is counted among the exports that run, until it was sent."""
 
     def session(self, token: str, *, secure: bool, seconds: int) -> None:
         """Sets the session's cookie; 0 seconds takes it away."""
