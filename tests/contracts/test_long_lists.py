@@ -1,6 +1,7 @@
 """Long lists of the large tables: written in batches, they hold as a whole from a moment on, or never."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -11,8 +12,10 @@ from heliograph.adapters.store.shared import lists
 from heliograph.adapters.store.shared.lists import LongList
 from heliograph.adapters.store.shared.steps import Steps
 from heliograph.app.configuration import Connector, Cost, Exists, Missing, MobileNetwork, Price, Route
+from heliograph.app.facts import Facts, InboundMessage
 from heliograph.app.ports import RouteQuery, Store, Unavailable
 from tests.support.memory_store import MemoryStore
+from tests.support.store import START, Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,34 @@ async def test_an_interrupted_import_leaves_the_old_list_or_the_new(
     await store.upkeep.tidy_lists()
     await kind.put(store, kind.old, True)
     assert await kind.read(store) == kind.old
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+async def test_an_inbound_message_costs_the_price_that_holds_during_an_import(
+    store: Store, given: Given, is_swapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dated, undated = Price("gold", "49", 1, 5, START), Price("gold", "49", 1, 9)
+    old, new = (dated, undated) if is_swapped else (undated, dated)
+    account = await given.account("acme", plan="gold", prices=[old])
+    unrouted = InboundMessage(0, 1, "4917012345678", "3388", "Hi", b"Hi", 0, START, key=given.key())
+    await store.commits.record(Facts(inbound=[unrouted]))
+    tidy = LongList._tidy_all
+
+    async def interrupted(self: LongList, ticket: int, *, is_last: bool = False) -> None:
+        if is_last:
+            raise Unavailable("the power is off")
+        await tidy(self, ticket)
+
+    def unswapped(*_: object) -> Steps[int]:
+        raise Unavailable("the power is off")
+
+    monkeypatch.setattr(LongList, "_tidy_all", interrupted)
+    if not is_swapped:
+        monkeypatch.setattr(LongList, "_swap", unswapped)
+    with suppress(Unavailable):
+        await store.network.set_prices([new, Price("gold", "48", 1, 1)], ["gold"])
+    routed = await store.inbound.route(unrouted.key, 0, account.id, START + 1)
+    assert routed.message.price == (new if is_swapped else old).inbound
 
 
 async def test_a_list_of_routes_counts_the_missing_routes(store: Store) -> None:

@@ -92,7 +92,8 @@ FROM account AS a WHERE a.id {among(accounts)};
 
 -- inbound_price: The price of a message from a phone at a moment, by the prefixes of its number, of the plan or of the
 -- plan `default`.
-SELECT inbound FROM price WHERE plan {among(plans)} AND prefix {among(prefixes)} AND network = '' AND since <= :at
+SELECT inbound FROM price
+WHERE plan {among(plans)} AND prefix {among(prefixes)} AND network = '' AND since <= :at AND {present(price)}
 ORDER BY plan <> :plan, length(prefix) DESC, since DESC LIMIT 1;
 
 -- enter_inbound: Adds the charge of an inbound message.
