@@ -346,6 +346,23 @@ async def test_blocks_of_numbers_go_with_their_messages(store: Store, given: Giv
     assert len((await store.messages.search(Search(number=OTHER))).hits) == 1
 
 
+async def test_messages_without_numbers_are_found_after_messages_of_others_went(
+    store: Store, given: Given, account: Account
+) -> None:
+    other = await given.account("other")
+    stays: list[int] = []
+    for _ in range(3):
+        await delivered(store, given, account.id)
+        stays.insert(0, (await delivered(store, given, other.id)).key)
+    while await store.upkeep.index_numbers(START + HOUR, 2):
+        pass
+    for owner in (account, other):
+        assert await swept(store, owner.id, Stage.NUMBER, START + 1) == 3
+    assert await swept(store, account.id, Stage.ROW, START + 1) == 3
+    for wanted in (Search(sender="Heliograph"), Search(connector=1)):
+        assert [hit.message.key for hit in (await store.messages.search(wanted)).hits] == stays
+
+
 # --- messages from phones
 
 

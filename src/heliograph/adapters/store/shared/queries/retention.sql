@@ -110,13 +110,14 @@ DELETE FROM message_number WHERE (block, number, key) IN (
 DELETE FROM block_content WHERE block IN (
     SELECT e.block FROM number_block AS e
     WHERE e.last_key >= :first AND e.first_key <= :last AND e.block < (SELECT max(b.block) FROM number_block AS b)
-      AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = e.block)
+      AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key >= e.first_key AND m.key <= e.last_key)
 );
 
--- drop_empty_blocks: Deletes the empty blocks between two keys, except the newest.
+-- drop_empty_blocks: Deletes the blocks without messages between two keys, except the newest. Messages without a number
+-- still have their contents in a block, by which searches find them.
 DELETE FROM number_block
 WHERE last_key >= :first AND first_key <= :last AND block < (SELECT max(b.block) FROM number_block AS b)
-  AND NOT EXISTS (SELECT 1 FROM message_number AS n WHERE n.block = number_block.block);
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.key >= first_key AND m.key <= last_key);
 
 -- redact_inbound_texts: Empties the texts of inbound messages.
 UPDATE inbound SET content = '', octets = {no_octets}, coding = {REDACTED_CODING}, problem = '' WHERE key {among(keys)};
