@@ -385,6 +385,20 @@ async def test_inbound_messages_that_are_owed_stay(store: Store, given: Given, a
     assert (await store.retention.retry(account.id, Stage.TEXT, 0, 10, LATER)).done == 1
 
 
+async def test_an_old_inbound_message_that_is_routed_later_goes_too(
+    store: Store, given: Given, account: Account
+) -> None:
+    unrouted = phoned(given, 0)
+    given.now += HOUR
+    await store.commits.record(Facts(inbound=[unrouted, phoned(given, account.id)]))
+    assert await swept(store, account.id, Stage.TEXT, START + 2 * HOUR, inbound=True) == 1
+    await store.inbound.route(unrouted.key, unrouted.tail, account.id, START + 3 * HOUR)
+    assert await store.retention.accounts_kept(Stage.TEXT) == [account.id]
+    assert (await store.retention.retry(account.id, Stage.TEXT, 0, 10, LATER)).done == 1
+    assert {each.content for each in await store.pulls.page(account.id, 0, 10)} == {""}
+    assert await swept(store, account.id, Stage.NUMBER, START + 2 * HOUR, inbound=True) == 2
+
+
 async def test_the_last_inbound_message_of_an_account_keeps_the_place_of_the_next(
     store: Store, given: Given, account: Account
 ) -> None:

@@ -165,6 +165,8 @@ class MemoryInbound(MemoryReading):
         if message is None or message.tail != tail or message.account:
             raise Missing("no such inbound message, or it has an owner")
         rows.positions[key] = max(key, first_key_at(now), _newest(rows, account) + 1)
+        cursors = {stage: at for (of, stage, inbound), (_, at) in rows.places.items() if inbound and of == account}
+        rows.kept |= {(account, stage, key) for stage, at in cursors.items() if at > key}
         message.account, message.way = (
             account,
             inbound_way(rows.accounts[account].inbound_way, rows.accounts[account].inbound_url),

@@ -95,6 +95,7 @@ class StoredInbound(Operations):
     @write
     def route(self, key: int, tail: int, account: int, now: int) -> Steps[InboundRecord]:
         yield from lock_account(account)
+        yield Q.lock_inbound_cursors(account=account)
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
@@ -106,6 +107,7 @@ class StoredInbound(Operations):
         position = max(key, first_key_at(now), last + 1)
         if not (yield Q.route_inbound(key=key, tail=tail, account=account, way=way, position=position, price=price)):
             raise Missing("no such inbound message, or it has an owner")
+        yield Q.keep_routed(account=account, key=key)
         if price:
             yield Q.enter_inbound(account=account, position=position, price=price, key=key, at=now)
             yield Q.change_balance(account=account, amount=-price)

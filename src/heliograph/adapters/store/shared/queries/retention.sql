@@ -71,6 +71,14 @@ WHERE i.key {among(keys)} AND i.position = (SELECT max(o.position) FROM inbound 
 -- keep_for_later: Notes a message with pending work.
 INSERT INTO retention_kept (account, stage, key) VALUES (:account, :stage, :key) ON CONFLICT DO NOTHING;
 
+-- lock_inbound_cursors: Waits for retention of an account's inbound messages, and locks it out.
+SELECT 1 FROM retention WHERE account = :account AND inbound = {true} ORDER BY stage {for_update};
+
+-- keep_routed: Notes an inbound message that an account got later, for the stages with a cursor beyond it.
+INSERT INTO retention_kept (account, stage, key)
+SELECT account, stage, CAST(:key AS bigint) FROM retention WHERE account = :account AND inbound = {true} AND key > :key
+ON CONFLICT DO NOTHING;
+
 -- kept_for_later: The noted messages.
 SELECT key FROM retention_kept WHERE account = :account AND stage = :stage AND key > :beyond ORDER BY key LIMIT :limit;
 
