@@ -149,6 +149,9 @@ async def test_a_changed_row_is_read_alone(store: Store) -> None:
     assert (due.price_keys, due.next_price, due.cost_keys, due.next_cost) == ([("gold", "12", "")], None, [], 60)
     ended = await store.table_changes.changes(await store.table_changes.revision(), 50, 60)
     assert (ended.price_keys, ended.cost_keys, ended.next_cost) == ([], [(connector.id, "26201", "")], None)
+    back = await store.table_changes.changes(await store.table_changes.revision(), 60, 40)
+    assert (back.price_keys, back.cost_keys) == (due.price_keys, ended.cost_keys), "the clock was set back"
+    assert (back.next_price, back.next_cost) == (50, 60)
     assert (await store.table_changes.changes(since + 100, 0, 0)).whole, "the store is older than the reader"
 
 

@@ -44,7 +44,8 @@ class TableChanges(Protocol):
 
     async def changes(self, since: int | None, was: int, now: int) -> Changes:
         """Returns the changes after the revision `since`, and the prices and costs that started or ended in (`was`,
-        `now`], in ms. `since` is None for a reader that has nothing yet."""
+        `now`], in ms; or in (`now`, `was`] if the clock was set back. `since` is None for a reader that has nothing
+        yet."""
 
     async def network_page(self, after: Cursor | None, limit: int) -> Page[NetworkColumns]:
         """Returns the next prefixes of networks, by prefix. `after` is None at first, then the cursor of the page

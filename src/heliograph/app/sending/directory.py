@@ -123,7 +123,8 @@ class Directory:
         if self.ported is not None:
             await self.ported.refresh()
         since, moment = self._revision, self._now
-        is_due = self._next_date is not None and moment >= self._next_date
+        # A clock that was ahead may have let prices hold before their time.
+        is_due = moment < self._heeded or (self._next_date is not None and moment >= self._next_date)
         if is_due or await self._changes.revision() != since:
             changes = await self._changes.changes(since, self._heeded, moment)
             if since != self._revision and changes.tables.revision <= (self._revision or 0):

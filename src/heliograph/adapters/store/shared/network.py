@@ -304,6 +304,7 @@ class StoredTableChanges(Operations):
         if since is None or not tables.revision - KEPT_REVISIONS <= since <= tables.revision:
             return found
         whole = {kind for (kind,) in (yield Q.changed_tables(since=since))}
+        was, now = sorted((was, now))  # the clock may have been set back: later rows hold no more
         ((prices_due, costs_due),) = yield Q.due(was=was, now=now, limit=MOST_DUE)
         if prices_due >= MOST_DUE:
             whole.add("price")
