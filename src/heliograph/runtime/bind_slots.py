@@ -28,9 +28,10 @@ class BindSlots:
             all_ = binds.get(number, 0)
             want = min(all_, self._most or all_)
             leased = self._leased.get(number, 0)
-            if leased > want:
-                self._usable[number] = want
-                if not is_down(number, want):
+            kept = min(want, sum(slot < all_ for slot in self._numbers.get(number, ())))
+            if leased > kept:
+                self._usable[number] = kept
+                if not is_down(number, kept):
                     continue
             elif leased == want:
                 continue

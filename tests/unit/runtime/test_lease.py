@@ -28,7 +28,8 @@ class Register:
         self.ago: list[int] = []
         self.worker: int | None = 3
         self.others = 0
-        self.slots: dict[int, list[int]] = {}
+        self.numbers: list[int] | None = None
+        """The slots that no other node has, if not the lowest."""
         self.asked: list[tuple[int, int]] = []
 
     async def heartbeat(self, node: int, lasts: int) -> int | None:
@@ -55,7 +56,8 @@ class Register:
 
     async def lease_binds(self, connector: int, node: int, binds: int, want: int) -> list[int]:
         self.asked.append((connector, want))
-        return list(range(min(want, binds - self.others)))
+        free = range(binds - self.others) if self.numbers is None else [n for n in self.numbers if n < binds]
+        return list(free)[:want]
 
     async def lease_job(self, job: SingleJob, node: int) -> bool:
         raise NotImplementedError
@@ -362,6 +364,22 @@ async def test_slots_are_given_back_only_when_their_links_are_down(now: list[Con
     assert register.asked == []
     await slots.share_out(now, lambda _, binds: binds == left)
     assert register.asked == [(1, left)]
+
+
+async def test_slots_beyond_a_connectors_new_number_of_binds_are_given_back() -> None:
+    """Another node has the lower slots, and sends over as many binds as the connector has left."""
+    register = Register()
+    register.numbers = [2, 3]
+    slots = BindSlots(register, 1, 2)
+    await slots.share_out([connector()], lambda _, __: True)
+    assert (slots.of(1), slots.part(connector()).rate) == (2, 50.0)
+    register.asked.clear()
+    await slots.share_out([connector(binds=2)], lambda _, __: False)
+    assert slots.of(1) == 0
+    assert register.asked == []
+    await slots.share_out([connector(binds=2)], lambda _, binds: binds == 0)
+    assert register.asked == [(1, 2)]
+    assert slots.of(1) == 0
 
 
 async def test_after_a_lapse_nothing_is_this_nodes_until_it_has_asked_again() -> None:
