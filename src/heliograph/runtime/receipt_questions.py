@@ -64,7 +64,7 @@ class ReceiptQuestions:
             if walk.room < 1 or not each.carrier.can_ask:
                 continue
             if not walk.under_way:
-                if now - walk.began < WALK_MS:
+                if 0 <= now - walk.began < WALK_MS:  # below 0: the clock was set back
                     continue
                 walk.before, walk.began, walk.beyond, walk.under_way = walk.began, now, 0, True
             await self._go_on(each, walk)

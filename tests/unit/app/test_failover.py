@@ -409,6 +409,16 @@ async def returned(house: House) -> list[int]:
     return [row.connector for _, row in sorted(house.store._place.rows.queue.items())]
 
 
+async def test_messages_return_to_a_better_connector_after_the_clock_was_set_back(house: House) -> None:
+    house.router.obstacles[1] = "down for more than 15 s"
+    house.clock.pass_ms(3_600_000)
+    assert await returned(house) == []
+    house.clock.pass_ms(-3_600_000)
+    await behind(house, in_memory=False)
+    del house.router.obstacles[1]
+    assert await returned(house) == [1, 1]
+
+
 @pytest.mark.parametrize("in_memory", [False, True])
 async def test_messages_return_to_a_better_connector_that_works_again(house: House, in_memory: bool) -> None:
     await behind(house, in_memory=in_memory)

@@ -96,6 +96,14 @@ async def test_a_message_of_many_parts_is_asked_for_bit_by_bit() -> None:
     assert await inquiry.seconds(20) == []
 
 
+async def test_a_clock_that_is_set_back_stops_no_questions() -> None:
+    inquiry = Inquiry(part(1))
+    assert await inquiry.seconds(1) == ["id1"]
+    inquiry.now -= 3_600_000
+    inquiry.receipts.parts.append(Unreported(2, 1, "id2", inquiry.now - AFTER + 2_000, "Helio", "447700900123"))
+    assert await inquiry.seconds(2 + WALK_MS // 1000) == ["id2"]
+
+
 async def test_nothing_is_read_or_asked_while_the_carrier_cannot_ask() -> None:
     inquiry = Inquiry(part(1))
     inquiry.carrier.capacity = 0

@@ -221,7 +221,7 @@ class QueueClaims:
         if (
             lane.closed
             or not policy.most
-            or now < lane.next_return
+            or 0 < lane.next_return - now <= RETURN_MS  # more: the clock was set back
             or self._router.obstacle(lane.connector)
             or not any(self._is_free(other) for other in self._router.others(lane.connector))
         ):
