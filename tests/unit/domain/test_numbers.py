@@ -69,13 +69,14 @@ def test_first_words(text: str, word: str) -> None:
     assert first_word(text) == word
 
 
-@pytest.mark.parametrize("keyword", ["", "PIZZA", "pizza!", "7", "ПИЦЦА"])
+@pytest.mark.parametrize("keyword", ["", "PIZZA", "pizza!", "7", "ПИЦЦА", "x" * 50])
 def test_good_keywords(keyword: str) -> None:
     assert keyword_problem(keyword) is None
 
 
 @pytest.mark.parametrize(
-    ("keyword", "says"), [("two words", "one word"), (" ", "one word"), ("!?", "neither a letter")]
+    ("keyword", "says"),
+    [("two words", "one word"), (" ", "one word"), ("!?", "neither a letter"), ("x" * 51, "too long")],
 )
 def test_bad_keywords_are_told_what_to_do(keyword: str, says: str) -> None:
     problem = keyword_problem(keyword)

@@ -9,6 +9,7 @@ from heliograph.app.resources.description import Answer, Operation, Resource, Sc
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, connector_id
 from heliograph.app.resources.fields import Field, Flag, Reference, Text, Whole
 from heliograph.domain.numbers.number_rules import (
+    MAX_KEYWORD_CHARS,
     InboundNumber,
     keyword_problem,
     normalise_number,
@@ -104,7 +105,7 @@ _NUMBER = Field(
 _KEYWORD = Field(
     "keyword",
     Text(_reader(keyword_problem, normalise_word)),
-    "The first word of the text, for example PIZZA; empty: any.",
+    f"The first word of the text, up to {MAX_KEYWORD_CHARS} characters, for example PIZZA; empty: any.",
     "",
     empty="(any)",
     example="pizza",

@@ -11,6 +11,9 @@ from heliograph.domain.numbers.phone import MAX_DIGITS, MAX_SENDER_CHARS, MIN_SE
 ANY_CONNECTOR: Final = 0
 """Connector of a rule for all connectors."""
 
+MAX_KEYWORD_CHARS: Final = 50
+"""Each node keeps the keywords in memory; a word of a text is hardly longer."""
+
 _DIGITS = re.compile(rf"[0-9]{{{MIN_SENDER_CHARS},{MAX_DIGITS}}}").fullmatch
 _LETTERS = re.compile(rf"[A-Za-z0-9]{{{MIN_SENDER_CHARS},{MAX_SENDER_CHARS}}}").fullmatch
 
@@ -82,6 +85,8 @@ def keyword_problem(text: str) -> str | None:
         return None
     if len(text.split()) != 1:
         return "The keyword must be one word; give the word that texts begin with, such as PIZZA."
+    if len(text) > MAX_KEYWORD_CHARS:
+        return f"The keyword is too long; give the word that texts begin with, of up to {MAX_KEYWORD_CHARS} characters."
     if not normalise_word(text):
         return "The keyword has neither a letter nor a digit; give the word that texts begin with, such as PIZZA."
     return None
