@@ -263,9 +263,10 @@ async def test_prices_hold_no_more_once_the_clock_is_set_right() -> None:
     for row in (Price("default", "44", 5), Price("default", "44", 6, since=1_000)):
         await store.network.set_price(row)
     directory = Directory(store.table_changes, store.accounts)
-    found: list[tuple[bool, int | None]] = []
-    for now in (999, 5_000, 998, 997, 1_000):
-        found.append((await directory.refresh(now), directory.price("default", "447700900123", "")))
+    found = [
+        (await directory.refresh(now), directory.price("default", "447700900123", ""))
+        for now in (999, 5_000, 998, 997, 1_000)
+    ]
     assert found == [(True, 5), (True, 6), (True, 5), (True, 5), (True, 6)]
 
 
