@@ -66,6 +66,17 @@ async def test_callers_that_ask_about_the_same_number_share_a_question() -> None
         assert len(world.server.requests) == 20
 
 
+async def test_a_repeated_number_is_asked_about_once() -> None:
+    async with opened(FOUND) as world:
+        await world.lookup.ask([NUMBER] * 3)
+        assert (len(world.server.requests), world.counters.results) == (1, {"found": 1})
+        world.server.default = Answer(503)
+        for last in range(FAILURES):
+            await world.lookup.ask([f"49170123450{last}"])
+        await world.lookup.ask(["491701234599"] * 3)  # the server is left alone
+        assert world.counters.results == {"found": 1, "silent": FAILURES, "left_out": 1}
+
+
 @pytest.mark.parametrize(
     ("status", "body", "result", "kept_s"),
     [

@@ -136,7 +136,7 @@ class NumberLookup:
         now, loop = self._now(), asyncio.get_running_loop()
         new = [
             Question(number, self._url.replace(NUMBER, number), now, loop.create_future())
-            for number in numbers
+            for number in dict.fromkeys(numbers)  # a list of the console may repeat a number
             if number not in self._open
         ]
         self._open.update((question.number, question) for question in new)
