@@ -7,7 +7,8 @@ Process to gateway: lists of `TryResult`.
 LENGTH_OCTETS = 4
 LONGEST_OCTETS = 64 * 1024 * 1024
 """The longest frame taken: more than `JOBS_PER_FRAME` jobs with the longest bodies."""
-JOBS_PER_FRAME = 1_000
+JOBS_PER_FRAME = 100
+"""Most jobs in a frame. A message from a phone with 64 KiB, the most of a PDU, has a form of half a MiB."""
 
 
 class FrameReader:
