@@ -18,7 +18,7 @@ from heliograph.admin_api.operations import operations
 from heliograph.admin_api.request import RETRY_AFTER_S, AdminServices, TooManyExports, decode, unknown_name
 from heliograph.app.resources.description import WrittenFile
 from heliograph.domain import error
-from heliograph.domain.display import without_values
+from heliograph.domain.display import origin_of
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import (
     BodyTooLarge,
@@ -183,7 +183,7 @@ class AdminApi:
                 "error",
                 "admin.request_failed",
                 method=scope["method"],
-                **without_values(problem),
+                **origin_of(problem),
             )
             return Fault(error.INTERNAL, "The gateway failed on this request; its log tells where.")
 

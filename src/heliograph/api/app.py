@@ -19,7 +19,7 @@ from heliograph.app.observing.refusals import Asked
 from heliograph.app.ports import Journal, Unavailable
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import unavailable
-from heliograph.domain.display import without_values
+from heliograph.domain.display import origin_of
 from heliograph.domain.error import INTERNAL, MALFORMED, TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.http.asgi import Asgi, ClientGone, Event, Receive, Scope, Send, respond, respond_in_pieces
 from heliograph.http.reply import Reply
@@ -169,7 +169,7 @@ class Api:
             "http.request_failed",
             request_id="" if request_id is None else request_id.decode(),
             method=method,
-            **without_values(error),
+            **origin_of(error),
         )
 
     def malformed(self, problem: str) -> Reply:

@@ -11,6 +11,7 @@ from heliograph.api import answer
 from heliograph.api.shapes import Health
 from heliograph.app.ports import Journal
 from heliograph.app.sending.refusal import STORE_PAUSE_S
+from heliograph.domain.display import origin_of
 from heliograph.domain.error import INTERNAL, MALFORMED, TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.http.asgi import Receive, Scope, Send, respond
 from heliograph.http.reply import Reply
@@ -61,7 +62,7 @@ class WaitingRoom:
         return answer.of_fault(Fault(TOO_EARLY, problem, None, seconds))
 
     def failed(self, error: Exception, method: str, request_id: bytes | None) -> Reply:  # noqa: ARG002 - as above
-        self._journal.log("error", "http.request_failed", method=method, problem=type(error).__name__)
+        self._journal.log("error", "http.request_failed", method=method, **origin_of(error))
         return answer.of_fault(Fault(INTERNAL, "The gateway failed on this request."))
 
     def next_request_id(self) -> bytes:

@@ -34,7 +34,7 @@ from heliograph.console.request import (
 )
 from heliograph.console.sent_lists import ListRuns
 from heliograph.domain import calendar, error
-from heliograph.domain.display import counted, without_values
+from heliograph.domain.display import counted, origin_of
 from heliograph.domain.error import Fault
 from heliograph.http.asgi import (
     BodyTooLarge,
@@ -391,7 +391,7 @@ class Console:
             "error",
             "console.request_failed",
             method=raw.method,
-            **without_values(problem),
+            **origin_of(problem),
         )
         return self._plain(500, "The gateway failed on this page", "The log of the gateway has the details.", raw)
 

@@ -58,7 +58,7 @@ def harmless(text: str) -> str:
     return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def without_values(problem: BaseException) -> dict[str, str]:
+def origin_of(problem: BaseException) -> dict[str, str]:
     """Returns the class and the place of an error of ours for the log, for example `{"problem": "KeyError", "where":
     "tail:97 < query:58"}`. Its sentence may have a text or a number."""
     frames = reversed(traceback.extract_tb(problem.__traceback__))

@@ -46,7 +46,7 @@ from heliograph.app.notices.webhook import SubjectRenderer, WebhookDeliverer
 from heliograph.app.ports import CarrierState, Fenced, LeaseEnd, Unavailable
 from heliograph.app.receipts.lookup import ReceiptLookup
 from heliograph.app.receipts.matcher import ReceiptMatcher
-from heliograph.domain.display import without_values
+from heliograph.domain.display import origin_of
 from heliograph.domain.message.ids import worker_of
 from heliograph.domain.message.way import Way
 from heliograph.runtime.carriers import Carriers
@@ -464,7 +464,7 @@ class Engine:
         if task.cancelled() or (problem := task.exception()) is None:
             return
         if not isinstance(problem, Fenced):
-            self._environment.journal.log("critical", "task.died", task=task.get_name(), **without_values(problem))
+            self._environment.journal.log("critical", "task.died", task=task.get_name(), **origin_of(problem))
         elif not self.failed.is_set():  # several tasks learn of it
             self._environment.journal.log("error", "node.fenced", node=self._node, problem=str(problem))
         self.failed.set()

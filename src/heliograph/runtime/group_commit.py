@@ -24,7 +24,7 @@ from typing import Final
 from heliograph.app.commit.isolate import Bisection, PieceFate, RejectedPiece
 from heliograph.app.facts import Accept, Facts, InboundMessage, Verdict, leave_out_contested
 from heliograph.app.ports import HOLD_S, Away, Clock, Commits, Fenced, Ids, Journal, StoreRejected, Unavailable, Watcher
-from heliograph.domain.display import without_values
+from heliograph.domain.display import origin_of
 from heliograph.domain.message.ids import IdSequence, to_hex
 from heliograph.runtime.commit_interval import INTERVAL_S, CommitInterval
 from heliograph.runtime.outage import Outage
@@ -443,7 +443,7 @@ class GroupCommit:
                 then(accept)
             except Exception as problem:  # noqa: BLE001 - one customer's answer must not stop the others'
                 message = to_hex(accept.key, accept.tail)
-                self._journal.log("error", "answer.failed", message=message, **without_values(problem))
+                self._journal.log("error", "answer.failed", message=message, **origin_of(problem))
 
     def _fail(self, hooks: Hooks, facts: Facts, thens: list[tuple[Accept, Then]], problem: Unavailable) -> None:
         self.failures += 1
@@ -479,4 +479,4 @@ class GroupCommit:
             except Exception as problem:  # noqa: BLE001 - an observer must not stop the commits
                 if watcher not in self._stumbled:  # it may fail at every commit
                     self._stumbled.append(watcher)
-                    self._journal.log("error", "watcher.failed", **without_values(problem))
+                    self._journal.log("error", "watcher.failed", **origin_of(problem))

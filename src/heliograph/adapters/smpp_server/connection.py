@@ -50,7 +50,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
 from heliograph.app.sending.refusal import refusal_of, unavailable
-from heliograph.domain.display import without_values
+from heliograph.domain.display import origin_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
@@ -374,7 +374,7 @@ class EsmeConnection(asyncio.Protocol):
         try:
             await self._bind(request)
         except Exception as problem:  # noqa: BLE001 - whatever it is, no timer ends a client that waits for its bind
-            self._services.journal.log("error", "answer.failed", bind=self.id, **without_values(problem))
+            self._services.journal.log("error", "answer.failed", bind=self.id, **origin_of(problem))
             self.abort()
 
     async def _bind(self, request: p.BindRequest) -> None:
@@ -506,7 +506,7 @@ class EsmeConnection(asyncio.Protocol):
         try:
             await work
         except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
-            self._services.journal.log("error", "answer.failed", bind=self.id, **without_values(problem))
+            self._services.journal.log("error", "answer.failed", bind=self.id, **origin_of(problem))
             self.respond(pdu, CommandStatus.ESME_RSYSERR)
 
     @property
