@@ -109,3 +109,22 @@ async def test_a_part_that_the_operator_throttled_has_not_left(desk: Desk) -> No
     assert carry_out(desk.dispatcher, [order(QueueAction.CANCEL)]) == [OrderAnswer(1, 0)]
     await desk.commit()
     assert await desk.state(message) is State.CANCELLED
+
+
+async def test_orders_that_come_together_are_followed_to_their_end_and_answered_each(desk: Desk) -> None:
+    released, moved = desk.messages(), desk.messages(destination=OTHER)
+    for message in (released, moved):
+        await desk.commit(message)
+    orders = [
+        order(QueueAction.HOLD),
+        order(QueueAction.MOVE, 2, country="GB"),
+        order(QueueAction.RELEASE, country="DE"),
+    ]
+    for number, each in enumerate(orders):
+        each.id = number
+    assert carry_out(desk.dispatcher, orders) == [OrderAnswer(1, 0), OrderAnswer(1, 0), OrderAnswer(0, 0)]
+    desk.carrier.capacity = 10
+    await desk.go_on(3)
+    assert desk.carrier.keys == [released.key]
+    [row] = await desk.store.backlog.rows(0, 10)
+    assert (row.key, row.connector, row.on_hold) == (moved.key, 2, True)
