@@ -141,7 +141,7 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
-peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, pgbouncer, and patroni with etcd, postgresql and haproxy
+peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, rusmppyc, smpp34, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, pgbouncer, and patroni with etcd, postgresql and haproxy
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
 	$(call debian,command -v cc >/dev/null,gcc libc6-dev,the tests of compiled modules)

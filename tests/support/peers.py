@@ -33,7 +33,7 @@ PYTHON = BROUGHT / "python" / "bin" / "python"
 """The interpreter with the packages of the generated clients, and the linters of release files."""
 
 ESMES = BROUGHT / "esmes" / "bin" / "python"
-"""The interpreter that has the SMPP clients aiosmpplib and Jasmin."""
+"""The interpreter that has the SMPP libraries aiosmpplib, rusmppyc and smpp34, and Jasmin."""
 
 QUICK_JAVA = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """The environment of programs in Java that end within seconds: most of these would go into their compiler."""
