@@ -25,6 +25,7 @@ from heliograph.app.configuration import Price, SmppTerms
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
+from heliograph.app.sending import password_queue
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
@@ -139,6 +140,14 @@ async def test_unknown_users_and_wrong_passwords_look_the_same(rig: Rig, name: s
     assert await client.bind(name, password) == CommandStatus.ESME_RINVPASWD
     await client.until(lambda: client.gone)
     assert rig.refusals.counts == {Reason.CREDENTIALS: 1}
+
+
+async def test_a_password_that_cannot_be_checked_now_does_not_look_wrong(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(password_queue, "A_LINE", 0)
+    assert await (await rig.connect()).bind() == CommandStatus.ESME_RSYSERR
+    assert rig.refusals.counts == {Reason.UNAVAILABLE: 1}
 
 
 async def test_an_account_has_so_many_binds(rig: Rig) -> None:

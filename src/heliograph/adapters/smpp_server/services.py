@@ -15,7 +15,7 @@ from heliograph.app.sending.directory import AccountView, Directory
 from heliograph.app.sending.principal import Door, Principal, Secret
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
-from heliograph.domain.error import FORBIDDEN, Fault, Reason
+from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
 from heliograph.domain.message.way import Way
 from heliograph.net.proxies import Proxies, unmapped
 from heliograph.smpp.constants import CommandStatus
@@ -87,7 +87,9 @@ class Services:
             return CommandStatus.ESME_RSYSERR, None
         except Fault as fault:
             self.note_refusal(None, fault, "bind", host, bind)
-            return CommandStatus.ESME_RINVPASWD, None
+            # While too many passwords wait for their check, a right password is not to look wrong.
+            is_unchecked = fault.entry is UNAVAILABLE
+            return CommandStatus.ESME_RSYSERR if is_unchecked else CommandStatus.ESME_RINVPASWD, None
         policy = who.view.policy
         if policy is not None and policy.networks is not None and not policy.networks.has(host):
             problem = "The account may not bind from this address; ask the operator of the gateway."
