@@ -189,6 +189,21 @@ async def test_close_ends_what_hangs(sink: Sink, sender: ProcessSender, monkeypa
     assert results.by_key[1].problem == "the gateway is stopping"
 
 
+async def test_close_ends_a_child_that_reads_nothing(sink: Sink, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "EXIT_SECONDS", 0.0)
+    sender = await start(drain_seconds=0.0)
+    results, pid = Results(sender), sender.pid
+    sender.post([make_job(100, sink.url())])
+    assert await results.code(100) == 200
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    sender.post([make_job(key, sink.url(), b"x" * 65_536) for key in range(100)])  # more than the sockets hold
+    async with asyncio.timeout(PATIENCE_S):
+        await sender.close()
+    assert results.losses == 1
+    assert not running(pid)
+
+
 async def test_signals_of_the_terminal_and_the_service_manager_do_not_end_it(sink: Sink, sender: ProcessSender) -> None:
     results = Results(sender)
     sender.post([make_job(1, sink.url())])

@@ -55,6 +55,11 @@ class SocketEnd(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """Ends the channel at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
 
@@ -140,7 +145,7 @@ class ProcessSender:
         if channel is not None:
             channel.write(self._encode([]))
             await asyncio.wait((channel.ended,), timeout=self._settings.limits.drain_seconds + EXIT_SECONDS)
-            channel.close()
+            channel.abort()  # a close would wait until a stuck child has read its jobs
         if self._keeper is not None:
             await self._keeper
         if self._channel is not None:  # a child that was being started meanwhile
