@@ -166,8 +166,11 @@ def test_a_refusal_is_a_failure(send: Callable[..., Result], gateway: Gateway) -
     assert len(gateway.requests) == 1
 
 
-def test_too_early_is_tried_again_with_the_same_reference(send: Callable[..., Result], gateway: Gateway) -> None:
-    gateway.refuse = lambda _fields: (503, {"Retry-After": "0"}) if len(gateway.requests) < 3 else None
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_too_early_or_in_doubt_is_tried_again_with_the_same_reference(
+    send: Callable[..., Result], gateway: Gateway, status: int
+) -> None:
+    gateway.refuse = lambda _fields: (status, {"Retry-After": "0"}) if len(gateway.requests) < 3 else None
     result = send("--to", "447700900123", "--from", "ACME", "--content", "x")
     assert result.exit_code == 0, result.stderr
     assert len(gateway.requests) == 3
@@ -197,8 +200,9 @@ def test_a_file_is_sent_once_however_often_it_is_run(
     assert (other["accepted"], other["sent_before"]) == (60, 0)
 
 
+@pytest.mark.parametrize("status", [0, 504])
 def test_a_row_whose_answer_was_lost_is_of_this_run(
-    send: Callable[..., Result], gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    send: Callable[..., Result], gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     write_contacts(tmp_path, 1)
@@ -206,7 +210,7 @@ def test_a_row_whose_answer_was_lost_is_of_this_run(
 
     def lossy(self: client.Client, body: bytes) -> tuple[client.SendOutcome, float | None]:
         posts.append(post(self, body))
-        return posts[-1] if len(posts) > 1 else (client.SendOutcome(0, {}, "no answer"), None)
+        return posts[-1] if len(posts) > 1 else (client.SendOutcome(status, {}, "no answer"), None)
 
     monkeypatch.setattr(client.Client, "_post", lossy)
     summary = json.loads(send("--file", "contacts.csv", "--from", "ACME", "--content", "x", "--json").stdout)

@@ -16,12 +16,16 @@ _LONGEST_PAUSE_S = 30.0
 _DELAY = re.compile(r"[0-9]{1,6}").fullmatch
 
 TRIES = 6
-"""Tries of a request without an answer, or with the answers 429 and 503."""
+"""Tries of a request without an answer, or with an answer of `_AGAIN` or `_IN_DOUBT`."""
 
 HOPELESS = frozenset({401, 402, 403})
 """Statuses that further requests would get too: wrong credentials, no credit, a suspended account."""
 
 _AGAIN = frozenset({429, 503})
+
+_IN_DOUBT = frozenset({0, 502, 504})
+"""Statuses after which the request may be stored: no answer, a proxy's word that it got none, or the gateway's own that
+the store was lost meanwhile."""
 
 
 class BadUrl(Exception):
@@ -79,11 +83,11 @@ class Client:
         pause, lost = self._pause, False
         for left in reversed(range(TRIES if fields.get("reference") else 1)):
             outcome, retry_after = self._post(body)
-            if (outcome.status and outcome.status not in _AGAIN) or not left:
-                # If an earlier try got no answer, the gateway may have accepted that try of this run.
+            if outcome.status not in _AGAIN | _IN_DOUBT or not left:
+                # The gateway may have accepted an earlier try of this run.
                 outcome.repeated &= not lost
                 return outcome
-            lost |= not outcome.status
+            lost |= outcome.status in _IN_DOUBT
             time.sleep(min(retry_after if retry_after is not None else pause, _LONGEST_PAUSE_S))
             pause *= 2
         raise AssertionError("the last try returns")
