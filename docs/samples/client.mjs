@@ -47,7 +47,7 @@ export class Heliograph {
         });
         const result = await answer.json();
         if (answer.ok) return result;
-        if (![429, 503].includes(answer.status) || pause === tries) {
+        if (![429, 503, 504].includes(answer.status) || pause === tries) {
           throw Object.assign(new Error(`${answer.status} ${result.Status}: ${result.Message}`), { refused: true });
         }
       } catch (error) {

@@ -62,7 +62,7 @@ final class Heliograph
             if ($status === 200) {
                 return json_decode($body, true, flags: JSON_THROW_ON_ERROR);
             }
-            if (!in_array($status, [0, 429, 503], true) || $pause === $tries) {
+            if (!in_array($status, [0, 429, 503, 504], true) || $pause === $tries) {
                 $answer = json_decode((string) $body, true);
                 throw new Refused("$status " . ($answer['Status'] ?? '') . ': ' . ($answer['Message'] ?? 'no answer'));
             }

@@ -55,7 +55,7 @@ class Heliograph:
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
-                if error.code not in (429, 503) or pause == tries:
+                if error.code not in (429, 503, 504) or pause == tries:
                     answer = json.load(error)
                     raise Refused(error.code, answer["Status"], answer["Message"]) from None
                 time.sleep(float(error.headers.get("Retry-After", pause)))

@@ -3,13 +3,16 @@
 import base64
 import hashlib
 import hmac
+import json
 import re
 import shutil
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,6 +91,49 @@ def test_a_client_sends_and_its_receiver_is_told(language: Language, gateway: Ga
         with Customer(gateway.url, DEMO_NAME, DEMO_API_KEY) as customer:
             assert customer.get(f"/api/v1/messages/{printed['sent']}").json["Content"] == "Grüße, 50% + 1"
             assert customer.get(f"/api/v1/messages/{printed['cancelled']}").json["Status"] == "Cancelled"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_client_sends_again_what_may_be_stored(language: Language, tmp_path: Path) -> None:
+    references: list[str] = []
+
+    class Doubtful(BaseHTTPRequestHandler):
+        """Answers the first request to send with 504."""
+
+        def do_POST(self) -> None:
+            given = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
+            references.extend([given["reference"]] if "reference" in given else [])
+            self._answer(504 if len(references) == 1 else 200)
+
+        def do_GET(self) -> None:
+            self._answer(200)
+
+        def do_DELETE(self) -> None:
+            self._answer(200)
+
+        def _answer(self, status: int) -> None:
+            fields = ("Status", "Message", "Id", "Rate", "Segments", "Encoding")
+            body = json.dumps(dict.fromkeys(fields, "x")).encode()
+            self.send_response_only(status)
+            self.send_header("Retry-After", "0")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Doubtful) as server:
+        threading.Thread(target=server.serve_forever).start()
+        environment = {
+            "HELIOGRAPH_URL": f"http://127.0.0.1:{server.server_port}",
+            "HELIOGRAPH_USER": "acme",
+            "HELIOGRAPH_API_KEY": "key",
+        }
+        try:
+            with start_client(language, tmp_path, environment, "491701234567", "Hello") as client:
+                assert client.wait() == 0, client.err
+        finally:
+            server.shutdown()
+    first, again, later = references
+    assert first == again != later
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
