@@ -113,6 +113,8 @@ class StoreKeys:
         """`vault`: None if the settings have no master key. An encrypted store is then refused."""
         self._rows = rows
         self.seals = None if vault is None else Seals(vault)
+        self._in_use = 0
+        """The highest number of a key that has been in use."""
 
     async def refresh(self, now: int) -> bool:
         """Reads the keys, and uses the newest valid key. Returns whether values are sealed. Raises KeyRefused,
@@ -126,8 +128,11 @@ class StoreKeys:
         for key in keys:
             if key.wrapped and not seals.knows(key.number):
                 seals.learn(key.number, seals.vault.unwrap(key.number, key.wrapped))
-        counting = [key for key in keys if key.since <= now]
-        seals.use(counting[-1].number if counting and counting[-1].wrapped else None)
+        # A clock that was set back must bring no older key back: rows that are written with it would stay so. After a
+        # rewrite all rows have the newest key, so that it has been in use, too.
+        counting = [key for key in keys if rewriting is None or key.since <= now or key.number <= self._in_use]
+        self._in_use = counting[-1].number if counting else 0
+        seals.use(self._in_use if counting and counting[-1].wrapped else None)
         return seals.current is not None
 
     async def begin(self, now: int, *, plain: bool = False, delay: int = SWITCH_MS) -> int:
