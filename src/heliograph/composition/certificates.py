@@ -19,6 +19,9 @@ SOON_S: Final = 14 * 86_400
 
 DAY_S: Final = 86_400
 
+WARN_AGAIN_S: Final = 86_400.0
+"""Seconds between two such warnings: files that are not renewed do not change, and a gateway runs for months."""
+
 
 class RenewableCertificate:
     """The certificate in use, and the task that checks for a newer certificate."""
@@ -35,6 +38,8 @@ class RenewableCertificate:
         except CertificateProblem as problem:
             raise Unusable(f"TLS cannot be served: {problem}") from None
         self.tls = Tls(loaded, hsts_days)
+        self._warned = 0.0
+        """Time of the last warning, in seconds since the epoch."""
         self._warn(loaded)
         self._task = asyncio.create_task(self._watch(), name="certificate")
 
@@ -78,10 +83,14 @@ class RenewableCertificate:
             await asyncio.sleep(LOOK_S)
             if await asyncio.to_thread(self._files.stamp) != self._stamp:
                 await self.renew()
+            elif time.time() - self._warned >= WARN_AGAIN_S:
+                self._warn(self.tls.loaded)
 
     def _warn(self, loaded: LoadedCertificate) -> None:
-        left = loaded.validity.end - time.time()
+        now = time.time()
+        left = loaded.validity.end - now
         if left < SOON_S:
+            self._warned = now
             self._journal.log("warning", "tls.ends_soon", until=until(loaded), problem=ends_in(left))
 
 

@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -329,6 +330,18 @@ async def test_a_certificate_that_ends_soon_is_warned_of(authority: CertificateA
     await found.stop()
     assert [(level, event) for level, event, _ in journal.lines] == [("warning", "tls.ends_soon")]
     assert "ends in 2 days" in journal.lines[0][2]["problem"]
+
+
+async def test_a_certificate_that_is_not_renewed_is_warned_of_while_the_gateway_runs(
+    renewable: Renewable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, _, journal = renewable
+    left = certificate.tls.loaded.validity.end - time.time()
+    monkeypatch.setattr(certificates, "SOON_S", left + 1)
+    await until(lambda: journal.lines, "told")
+    monkeypatch.setattr(certificates, "WARN_AGAIN_S", 0.0)
+    await until(lambda: len(journal.lines) > 1, "told again")
+    assert {(level, event) for level, event, _ in journal.lines} == {("warning", "tls.ends_soon")}
 
 
 # --- certificates of clients
