@@ -456,6 +456,16 @@ def test_failures_say_what_was_wrong_and_what_to_do(run: Run, arguments: list[st
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("setting", ["HTTP_LISTEN", "HTTP_TLS_LISTEN", "SMPP_SERVER_LISTEN", "SMPP_SERVER_TLS_LISTEN"])
+def test_a_development_run_listens_at_no_address_beyond_loopback(
+    run: Run, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"HELIOGRAPH_{setting}", "192.0.2.1:0")  # an address that no machine has
+    result = run("serve", "--dev")
+    assert result.exit_code == 1
+    assert "192.0.2.1:0 is beyond loopback" in result.stderr
+
+
 @pytest.mark.parametrize("arguments", [["acount"], ["account", "create"], ["account", "list", "--jsn"], ["key"]])
 def test_command_lines_that_are_none_end_with_2(run: Run, arguments: list[str]) -> None:
     result = run(*arguments)

@@ -71,7 +71,8 @@ def serve(
             "a gateway with an embedded store has a single node, which needs all roles: " + ", ".join(ROLES) + ".",
             "Several nodes need PostgreSQL (--database-url).",
         )
-    for address in filter(None, (settings.http.listen, settings.smpp_server.listen)):
+    http, smpp_server = settings.http, settings.smpp_server
+    for address in filter(None, (http.listen, http.tls_listen, smpp_server.listen, smpp_server.tls_listen)):
         if dev and not dev_anywhere and not _is_loopback(parse_address(address)[0]):
             raise Failure(
                 f"--dev has a demo account with publicly known secrets, and {address} is beyond loopback.",
