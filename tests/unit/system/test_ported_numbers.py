@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heliograph.adapters.system.ported_numbers import BLOCK, LOOK_S, PortedFile, UnusablePorted
+from heliograph.adapters.system.ported_numbers import AGAIN_S, BLOCK, LOOK_S, PortedFile, UnusablePorted
 from tests.support.gateway import MemoryJournal
 
 FIRST = 491700000000
@@ -75,3 +75,15 @@ async def test_a_changed_file_is_read_and_an_unusable_file_changes_nothing(tmp_p
     write(tmp_path / "new.csv", ["491700000001,26203"]).replace(path)
     assert await look(30) == "26203"
     assert [event for _, event, _ in journal.lines] == ["ported.read", "ported.unusable", "ported.read"]
+
+
+async def test_an_unusable_file_is_read_again_once_a_minute(tmp_path: Path) -> None:
+    path, journal = write(tmp_path / "ported.csv", ["491700000001,26201"]), MemoryJournal()
+    ported = PortedFile(path, journal)
+    path.write_text("nonsense\nnonsense\n", encoding="ascii")
+    told = []
+    for _ in range(3 * AGAIN_S):
+        await ported.refresh()
+        told.append(len(journal.lines))
+    assert told[2 * LOOK_S - 1] == 1
+    assert told[-1] == 3

@@ -29,6 +29,9 @@ LONGEST_LINE: Final = 64
 LOOK_S: Final = 5
 """Seconds between two looks at the file. It must be unchanged for as long before it is read: it may still be copied."""
 
+AGAIN_S: Final = 60
+"""Seconds until an unusable file is read again although it did not change: perhaps its permissions did."""
+
 Stamp = tuple[int, int, int]
 
 
@@ -69,6 +72,8 @@ class PortedFile:
         self._journal = journal
         self._index = _read(path)
         self._seen = self._index.stamp
+        self._unusable: Stamp | None = None
+        """The stamp of the last file that could not be used."""
         self._rounds = 0
 
     def find(self, number: str) -> str:
@@ -94,7 +99,7 @@ class PortedFile:
             stamp = _stamp(self._path.stat())
         except OSError:
             return  # it is being replaced, or gone: the open file stays
-        if stamp == self._index.stamp:
+        if stamp == self._index.stamp or (stamp == self._unusable and self._rounds < 0):
             return
         if stamp != self._seen:
             self._seen = stamp
@@ -103,8 +108,7 @@ class PortedFile:
             index = await asyncio.to_thread(_read, self._path)
         except UnusablePorted as problem:
             self._journal.log("error", "ported.unusable", file=str(self._path), problem=str(problem))
-            self._seen = (0, 0, 0)  # logged again only after a further change, or after a minute
-            self._rounds = -60
+            self._unusable, self._rounds = stamp, -AGAIN_S
             return
         os.close(self._index.file)
         self._index = index
