@@ -99,7 +99,8 @@ class ListRun:
     orders: list[ListRow]
     outcomes: list[RowOutcome | None] = field(default_factory=list)
     again: list[int] | None = field(default_factory=list)
-    """Indices of rows that the store could not write, to be handed in once more; None while they are."""
+    """Indices of rows that the store could not write, or may have written, to be handed in once more; None while they
+    are. Their references make that safe."""
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while no row waits for its commit."""
     _pending: int = 0
@@ -276,12 +277,12 @@ class ListRuns:
 
         def then(accept: Accept) -> None:
             run.expect(-1)
-            if accept.verdict is Verdict.UNAVAILABLE and run.again is not None:
+            if accept.verdict in (Verdict.UNAVAILABLE, Verdict.IN_DOUBT) and run.again is not None:
                 run.again.append(index)
                 room.release()
                 return
             message = accept.messages[0]
-            if accept.verdict is Verdict.ACCEPTED:
+            if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
                 outcome = RowOutcome(ids.to_hex(message.key, message.tail), accept.total)
             else:
                 outcome = RowOutcome(problem=_REFUSALS.get(accept.verdict, "It was refused."))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,8 +26,8 @@ class PromptGateway:
     sent: list[str] = field(default_factory=list)
     unread: int = 0
     """Times that the account cannot be read yet."""
-    unwritten: list[str] = field(default_factory=list)
-    """References that the store cannot write, each once."""
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    """Verdicts of references, one for each try; then each is accepted."""
 
     async def account(self, _: str) -> Any:
         if self.unread:
@@ -37,16 +38,13 @@ class PromptGateway:
     async def find_networks(self, *_: object) -> None: ...
 
     def send(self, _: object, fields: Fields, then: Callable[[Any], None]) -> None:
+        reference = str(fields.reference)
         accept = Accept(1, [], 7, self.clock.now(), scheduled=False)
-        if fields.reference in self.unwritten:
-            self.unwritten.remove(fields.reference)
-            accept.verdict = Verdict.UNAVAILABLE
-            then(accept)
-            return
-        self.sent.append(str(fields.reference))
-        self.clock.pass_ms(REPORT_MS)
+        accept.verdict = (self.verdicts.get(reference) or [Verdict.ACCEPTED]).pop(0)
+        if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
+            self.sent.append(reference)
+            self.clock.pass_ms(REPORT_MS)
         accept.messages = [cast("Any", type("Accepted", (), {"key": len(self.sent), "tail": 1}))]
-        accept.verdict = Verdict.ACCEPTED
         then(accept)
 
 
@@ -81,8 +79,7 @@ class Scene:
 def scene() -> Scene:
     clock, store = SetClock(), MemoryStore()
     gateway = PromptGateway(clock)
-    refusals = cast("Any", None)  # nothing is refused here
-    runs = ListRuns(cast("Any", gateway), cast("Any", gateway), clock, refusals, store.sending_lists)
+    runs = ListRuns(cast("Any", gateway), cast("Any", gateway), clock, Mock(), store.sending_lists)
     return Scene(clock, gateway, store, runs)
 
 
@@ -147,12 +144,18 @@ async def test_a_list_waits_while_its_account_cannot_be_read(scene: Scene, monke
     assert (found.refused, found.ended) == (0, scene.clock.now())
 
 
-async def test_rows_that_the_store_could_not_write_are_handed_in_once_more(scene: Scene) -> None:
-    run = await scene.list_of(3)
-    scene.gateway.unwritten = [f"sending-list-{run.id}-1", f"sending-list-{run.id}-3"]
+async def test_rows_that_an_outage_met_are_handed_in_once_more(scene: Scene) -> None:
+    run = await scene.list_of(4)
+    first, _, third, fourth = (f"sending-list-{run.id}-{row}" for row in range(1, 5))
+    scene.gateway.verdicts = {
+        first: [Verdict.UNAVAILABLE],
+        third: [Verdict.IN_DOUBT, Verdict.REPLAYED],
+        fourth: [Verdict.UNAVAILABLE, Verdict.UNAVAILABLE],
+    }
     scene.runs.start(run)
-    found = await scene.until(run, handed_in=3)
-    assert (found.refused, scene.gateway.sent) == (0, [f"sending-list-{run.id}-{row}" for row in (2, 1, 3)])
+    found = await scene.until(run, handed_in=4)
+    assert (found.refused, scene.gateway.sent) == (1, [f"sending-list-{run.id}-{row}" for row in (2, 1, 3)])
+    assert run.problems(9) == [("The store could not write it; nothing was charged.", 1)]
 
 
 async def test_so_many_lists_are_sent_at_once(scene: Scene) -> None:
