@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.notice import Notice, ReachedState, TriedNotice
-from heliograph.app.notices.notifier import ABSENT_MS, BUSY_PAUSE_MS, Notifier
+from heliograph.app.notices.notifier import BUSY_PAUSE_MS, UNTRIED_MS, Notifier
 from heliograph.app.notices.webhook import WebhookDeliverer
 from heliograph.app.webhook_job import WebhookJob
 from heliograph.domain.message.receipt import Delivery
@@ -126,7 +126,7 @@ def test_a_notice_of_a_way_that_this_node_lacks_waits_for_another_node() -> None
     notifier.resume([notice], rowed=False)
     (retry,) = ways.gathering.take().callback_retries
     assert (retry.key, retry.way, retry.parked) == (notice.key, Way.BIND, True)
-    ways.clock.ms += ABSENT_MS + 1
+    ways.clock.ms += UNTRIED_MS + 1
     notifier.resume([notice], rowed=True)
     facts = ways.gathering.take()
     assert [(done.key, done.end) for done in facts.callbacks] == [(notice.key, CallbackEnd.FAILED)]

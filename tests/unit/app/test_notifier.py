@@ -10,7 +10,7 @@ from heliograph.app.facts import CallbackEnd, Facts, InboundMessage, Message, Me
 from heliograph.app.marks import CALLBACK
 from heliograph.app.notice import Notice, ReachedState, notice_of
 from heliograph.app.notices import notifier
-from heliograph.app.notices.notifier import KEEP_MS, UNREADABLE_PAUSE_MS, Notifier
+from heliograph.app.notices.notifier import KEEP_MS, UNREADABLE_PAUSE_MS, UNTRIED_MS, Notifier
 from heliograph.app.notices.receipt_form import ReceiptRenderer
 from heliograph.app.notices.webhook import HOUR_MS, WebhookDeliverer
 from heliograph.app.ports import Unavailable
@@ -241,7 +241,7 @@ def test_a_receiver_that_has_no_room_yet_is_offered_it_when_it_will_have(desk: D
     assert (retry.attempts, retry.due) == (0, START + 750)
 
 
-@pytest.mark.parametrize(("age_ms", "pause_ms"), [(60_000, 15_000), (3_000_000, 60_000)])
+@pytest.mark.parametrize(("age_ms", "pause_ms"), [(60_000, 15_000), (3_000_000, 60_000), (86_400_000, 1_728_000)])
 def test_the_longer_it_is_owed_the_less_often_a_busy_receiver_is_offered_it(
     desk: Desk, age_ms: int, pause_ms: int
 ) -> None:
@@ -258,6 +258,16 @@ def test_a_receiver_that_stays_busy_is_given_up_only_when_it_was_tried(desk: Des
     facts = desk.commit()
     assert [(done.key, done.end) for done in facts.callbacks] == [(tried.key, CallbackEnd.FAILED)]
     assert [retry.key for retry in facts.callback_retries] == [never.key]
+
+
+def test_a_notice_of_a_dead_receiver_ends_even_if_it_was_never_tried(desk: Desk) -> None:
+    """Without an end, retention would never erase its message."""
+    never = desk.message()
+    desk.notifier.resume([owed(never, first=START - UNTRIED_MS)], rowed=True)
+    desk.sender.end(never.key, 0, "it is left alone", busy=True)
+    facts = desk.commit()
+    assert [(done.key, done.end, done.attempts) for done in facts.callbacks] == [(never.key, CallbackEnd.FAILED, 0)]
+    assert not facts.callback_retries
 
 
 def test_when_the_sender_dies_all_in_the_air_is_owed_a_little_later(desk: Desk) -> None:

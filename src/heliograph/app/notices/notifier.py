@@ -31,9 +31,13 @@ KEEP_MS = 30_000
 
 BUSY_PAUSE_MS = (2_000, 60_000)
 """Milliseconds, shortest and longest. Pause of a notice that was not attempted because its receiver had too many
-waiting, if the time of a free slot is unknown. It is a quarter of the notice's age, within these limits, plus as much
-jitter.
+waiting, or is left alone after failures, if the time of a free slot is unknown. It is a quarter of the notice's age,
+within these limits, plus as much jitter.
 """
+
+BUSY_SHARE = 50
+"""Divisor of an old notice's age that gives its pause, if that is longer. Each of a day's notices of a dead receiver
+would otherwise be claimed and written once a minute."""
 
 UNREADABLE_PAUSE_MS = 60_000
 """Milliseconds. Pause of a notice with an account that could not be read."""
@@ -42,9 +46,10 @@ ABSENT_PAUSE_MS = 3_600_000
 """Milliseconds before this node looks again at a notice of a way that it does not have. The notice is parked: another
 node that has the way claims it before."""
 
-ABSENT_MS = 720 * 3_600_000
-"""Milliseconds after which a notice of a way that this node does not have ends as failed. It is the most that
-`retry_hours` may be. Without an end its message would stay pending, and retention would never erase it."""
+UNTRIED_MS = 720 * 3_600_000
+"""Milliseconds after which a notice that was never tried ends as failed: its way is not on this node, or its receiver
+is dead and was tried with other notices. It is the most that `retry_hours` may be. Without an end its message would
+stay pending, and retention would never erase it."""
 
 UNREACHABLE = "the account cannot be reached by its way"
 """The reason for people why a notice is parked."""
@@ -277,10 +282,10 @@ class Notifier:
         if room > 0:
             due = now + int(room * 1000)
         else:
-            shortest, longest = BUSY_PAUSE_MS
-            pause = min(max((now - notice.first) // 4, shortest), longest)
+            age, (shortest, longest) = now - notice.first, BUSY_PAUSE_MS
+            pause = min(max(age // 4, shortest), max(age // BUSY_SHARE, longest))
             due = now + pause + int(pause * self._jitter())
-        if notice.attempts and due - notice.first > self._deliverers[notice.way].retry_ms:
+        if due - notice.first > (self._deliverers[notice.way].retry_ms if notice.attempts else UNTRIED_MS):
             self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, now))
         else:
             self._later(notice, due, "" if notice.attempts else problem)
@@ -304,7 +309,7 @@ class Notifier:
             deliverer = self._deliverers.get(way)
             if deliverer is None:
                 for notice in mine:
-                    if now - notice.first > ABSENT_MS:
+                    if now - notice.first > UNTRIED_MS:
                         self._give_up(notice, now)
                     else:
                         self._park(notice, now + ABSENT_PAUSE_MS)
