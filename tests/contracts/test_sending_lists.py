@@ -5,7 +5,7 @@ import pytest
 from heliograph.app.configuration import Account, Missing
 from heliograph.app.ports import Store
 from heliograph.app.ports.backlog import QueueAction
-from heliograph.app.ports.sending_lists import ListState, SendingList, StatusCount, references_of
+from heliograph.app.ports.sending_lists import AlreadySent, ListState, SendingList, StatusCount, references_of
 from heliograph.domain.message.status import MessageStatus
 from tests.contracts.test_backlog import queued
 from tests.support.store import CREDIT, HOUR, START, Given
@@ -29,6 +29,16 @@ async def test_lists_are_found_newest_first(store: Store, account: Account) -> N
     found = await lists.find(second)
     assert found == SendingList(second, account.id + 1, "Other", "user:ada", START, 3, reported=START)
     assert await lists.find(third + 1) is None
+
+
+async def test_a_form_adds_one_list(store: Store, account: Account) -> None:
+    lists = store.sending_lists
+    first = await lists.add(list_of(account.id), "form-1")
+    with pytest.raises(AlreadySent) as earlier:
+        await lists.add(list_of(account.id, "Again"), "form-1")
+    assert earlier.value.id == first
+    assert await lists.add(list_of(account.id), "form-2") > first
+    assert [each.name for each in await lists.page(EVER, None, 10)] == ["Spring sale"] * 2
 
 
 async def test_a_report_writes_the_progress_and_learns_what_is_wanted(store: Store, account: Account) -> None:

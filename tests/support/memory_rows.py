@@ -201,6 +201,7 @@ class Rows:
     batches: dict[int, Batch] = field(default_factory=dict)
     references: dict[tuple[int, str], Reference] = field(default_factory=dict)
     sending_lists: dict[int, SendingList] = field(default_factory=dict)
+    sent_forms: dict[str, int] = field(default_factory=dict)
     queue: dict[int, QueueRow] = field(default_factory=dict)
     moved: list[Moved] = field(default_factory=list)
     message_holds: dict[tuple[int, int], MessageHold] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from heliograph.app.configuration import Missing
-from heliograph.app.ports.sending_lists import ListState, SendingList, StatusCount, references_of
+from heliograph.app.ports.sending_lists import AlreadySent, ListState, SendingList, StatusCount, references_of
 from heliograph.domain.message.status import MessageStatus
 from tests.support.memory_reading import MemoryReading
 
@@ -12,10 +12,14 @@ from tests.support.memory_reading import MemoryReading
 class MemorySendingLists(MemoryReading):
     """`app.ports.SendingLists`."""
 
-    async def add(self, sending: SendingList) -> int:
+    async def add(self, sending: SendingList, form: str = "") -> int:
         rows = self._open()
+        if form in rows.sent_forms:
+            raise AlreadySent(rows.sent_forms[form])
         number = self._place.next("sending_list")
         rows.sending_lists[number] = replace(sending, id=number)
+        if form:
+            rows.sent_forms[form] = number
         return number
 
     async def page(self, before: int, account: int | None, limit: int) -> Sequence[SendingList]:

@@ -516,6 +516,17 @@ async def test_a_column_that_is_none_is_as_if_none_was_chosen(house: AdminHouse,
     assert "Messages 2 Total 2 credits" in text_of(await ada.post("/send/preview", form))
 
 
+async def test_a_form_that_is_sent_twice_sends_one_list(house: AdminHouse, ada: Browser) -> None:
+    found = re.search(r'name="form" value="([\w-]+)"', (await ada.post("/send/preview", SEND)).text)
+    assert found is not None
+    first, second = [await ada.post("/send/start", SEND | {"form": found[1]}) for _ in range(2)]
+    assert first.header("location") == second.header("location")
+    await until(lambda: ada.follow(first), "1 of 1 row handed in")
+    assert len(house.gateway.intake.accepted) == 1
+    assert [each.target for each in await house.entries() if each.action == "message.send"] == ["list 1"]
+    assert found[1] not in (await ada.post("/send/preview", SEND)).text, "the next list has its own name"
+
+
 async def test_a_list_has_a_name(house: AdminHouse, ada: Browser) -> None:
     form = SEND | {"recipients": "491701234567", "name": " Spring  sale "}
     assert 'name="name" value=" Spring  sale "' in (await ada.post("/send/preview", form)).text

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
+from heliograph.app.configuration import Exists
 from heliograph.domain.message.status import MessageStatus
 
 LIST_PREFIX: Final = "sending-list-"
@@ -56,6 +57,14 @@ class SendingList:
     """Reason of the first refused row."""
 
 
+class AlreadySent(Exists):
+    """A list of the same form was added before."""
+
+    def __init__(self, id: int) -> None:
+        super().__init__(f"the form has sent the list {id}")
+        self.id = id
+
+
 @dataclass(frozen=True, slots=True)
 class StatusCount:
     """Messages of a list with the same status."""
@@ -71,8 +80,12 @@ class StatusCount:
 class SendingLists(Protocol):
     """Keeps the lists, and counts their messages."""
 
-    async def add(self, sending: SendingList) -> int:
-        """Adds a list. Returns its id, which is above that of each earlier list."""
+    async def add(self, sending: SendingList, form: str = "") -> int:
+        """Adds a list. Returns its id, which is above that of each earlier list.
+
+        `form` is a random name of the form that it was sent with, or "". Raises AlreadySent, and adds nothing, if there
+        is a list of this form already: a form that comes twice would be charged twice.
+        """
 
     async def page(self, before: int, account: int | None, limit: int) -> Sequence[SendingList]:
         """Returns the lists with ids below `before`, newest first; of an account, or of all."""

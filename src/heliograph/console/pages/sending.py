@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from heliograph.admin_api.request import parse_key
 from heliograph.app.facts import Verdict
-from heliograph.app.ports.sending_lists import SendingList
+from heliograph.app.ports.sending_lists import AlreadySent, SendingList
 from heliograph.app.records import Scope
 from heliograph.app.resources import sending_lists
 from heliograph.app.resources.sending_lists import SENDING_LISTS
@@ -42,6 +42,9 @@ ROWS_A_MS = 20
 """Rows of a list for each millisecond between two refreshes of its page: a long list takes longer to count."""
 
 MAX_LIST_NAME = 80
+
+MOST_FORM_CHARS: Final = 64
+"""Characters of a form's random name. The page makes 16."""
 
 LISTS = 8
 """Lists that the page shows, the latest ones."""
@@ -259,6 +262,7 @@ async def preview(request: PageRequest) -> PageResponse:
         left=balance + draft.account.account.credit_limit - spent,
         beyond=[(BEYOND[verdict], count) for verdict, count in beyond.items()],
         refused=beyond.total(),
+        form=request.services.secrets.token(12),
     )
 
 
@@ -277,7 +281,10 @@ async def start(request: PageRequest) -> PageResponse:
     # first of all: by this row, and by their references, its messages are found if the gateway ends amid the list
     details = {"account": account.name, "messages": str(row.rows), "name": row.name}
     noted = request.desk.store.noting(lambda id: request.desk.entry("message.send", f"list {id}", details))
-    row.id = await noted.sending_lists.add(row)
+    try:
+        row.id = await noted.sending_lists.add(row, request.form.get("form", "")[:MOST_FORM_CHARS])
+    except AlreadySent as earlier:
+        return request.go(f"/lists/{earlier.id}")
     request.lists.start(ListRun(row, account.name, draft.template, orders))
     return request.go(f"/lists/{row.id}")
 

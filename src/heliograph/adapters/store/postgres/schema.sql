@@ -562,7 +562,8 @@ CREATE TABLE sending_list (
     actor     text NOT NULL,
     state     text NOT NULL,                   -- ListState: as administrators want it
     heard     text NOT NULL,                   -- ListState: as its process obeys it
-    problem   text NOT NULL                    -- of the first refused row
+    problem   text NOT NULL,                   -- of the first refused row
+    form      text UNIQUE                      -- random name of the form that sent it; NULL: not known
 );
 
 -- Reschedulings of messages, with the earlier time: at most app.facts.MOST_MOVES of a message.

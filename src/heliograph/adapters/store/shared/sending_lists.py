@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, browse, glance, listing, write
 from heliograph.app.configuration import Missing
-from heliograph.app.ports.sending_lists import ListState, SendingList, StatusCount, references_of
+from heliograph.app.ports.sending_lists import AlreadySent, ListState, SendingList, StatusCount, references_of
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.status import MessageStatus, status_of
 
 
 class StoredSendingLists(Operations):
     @write
-    def add(self, sending: SendingList) -> Steps[int]:
-        ((number,),) = yield Q.add_sending_list(
+    def add(self, sending: SendingList, form: str = "") -> Steps[int]:
+        added = yield Q.add_sending_list(
+            form=form or None,
             account=sending.account,
             name=sending.name,
             actor=sending.actor,
@@ -26,7 +27,10 @@ class StoredSendingLists(Operations):
             ended=sending.ended,
             problem=sending.problem,
         )
-        return int(number)
+        if not added:
+            ((number,),) = yield Q.sending_list_of_form(form=form)
+            raise AlreadySent(number)
+        return int(added[0][0])
 
     @listing
     def page(self, before: int, account: int | None, limit: int) -> Steps[Sequence[SendingList]]:

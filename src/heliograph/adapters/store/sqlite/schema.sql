@@ -547,7 +547,8 @@ CREATE TABLE sending_list (
     refused   INTEGER NOT NULL,
     reported  INTEGER NOT NULL,                -- time of the last report of its process
     ended     INTEGER,
-    problem   TEXT NOT NULL                    -- of the first refused row
+    problem   TEXT NOT NULL,                   -- of the first refused row
+    form      TEXT UNIQUE                      -- random name of the form that sent it; NULL: not known
 ) STRICT;
 
 -- Reschedulings of messages, with the earlier time: at most app.facts.MOST_MOVES of a message.

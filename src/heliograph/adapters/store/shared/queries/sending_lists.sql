@@ -1,7 +1,13 @@
--- add_sending_list: Adds a list.
-INSERT INTO sending_list (account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem)
-VALUES (:account, :name, :actor, :created, :rows, :state, :heard, :handed_in, :refused, :reported, :ended, :problem)
+-- add_sending_list: Adds a list, unless there is a list of the same form.
+INSERT INTO sending_list
+    (account, name, actor, created, "rows", state, heard, handed_in, refused, reported, ended, problem, form)
+VALUES
+    (:account, :name, :actor, :created, :rows, :state, :heard, :handed_in, :refused, :reported, :ended, :problem, :form)
+ON CONFLICT (form) DO NOTHING
 RETURNING id;
+
+-- sending_list_of_form: The list that a form has sent.
+SELECT id FROM sending_list WHERE form = :form;
 
 -- sending_lists: Lists below an id, of an account or of all, newest first.
 SELECT {sending_list}
