@@ -218,10 +218,21 @@ class PageRequest:
     def now(self) -> int:
         return self.services.clock.now()
 
+    @property
+    def had(self) -> dict[str, str]:
+        """The texts that the form began with, by field; empty if the form does not tell."""
+        try:
+            found = json.loads(self.form.get("had", "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return {name: str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+
     def changed(self, before: Mapping[str, str]) -> dict[str, str]:
-        """Returns the fields of the form whose texts differ from `before`."""
+        """Returns the fields of the form whose texts differ from those that it began with, by default from `before`.
+        Other fields stay as another administrator may have set them in the meantime."""
+        began = {**before, **self.had}
         given = {name: self.form[name].strip() for name in before if name in self.form}
-        return {name: text for name, text in given.items() if text != before[name]}
+        return {name: text for name, text in given.items() if text != began[name]}
 
     def may(self, scope: Scope) -> bool:
         return self.actor.may(scope)

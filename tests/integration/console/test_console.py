@@ -16,7 +16,7 @@ from heliograph.app.facts import CallbackRetry, Facts, MessageEnd, Queueing
 from heliograph.app.ports.carrier_state import ConnectorReport, ConnectorState
 from heliograph.app.ports.sending_lists import SendingList
 from heliograph.app.records import SCOPES_OF, Scope, UserRole
-from heliograph.app.resources import accounts, users
+from heliograph.app.resources import accounts, connectors, users
 from heliograph.console import recipients
 from heliograph.console.pages import PAGES, sending
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
@@ -745,6 +745,38 @@ async def test_settings_are_changed_all_or_none(house: AdminHouse, ada: Browser)
     assert found is not None
     assert found[0].rate == 5
     assert "Nothing was changed" in (await ada.follow(await ada.post("/accounts/acme/settings", {"rate": "5"}))).text
+
+
+def had(page: Answered) -> dict[str, str]:
+    """Returns what the form of settings began with."""
+    found = re.search(r'name="had" value="([^"]+)"', page.text)
+    assert found is not None
+    return {"had": unescape(found[1])}
+
+
+async def test_a_form_of_settings_keeps_what_another_administrator_set_meanwhile(
+    house: AdminHouse, ada: Browser
+) -> None:
+    began = had(await ada.get("/accounts/acme"))
+    await house.gateway.store.accounts.update(1, {"rate": 5.0})
+    wrong = await ada.post("/accounts/acme/settings", began | {"rate": "0", "timezone": "Nowhere"})
+    assert had(wrong) == began
+    await ada.follow(await ada.post("/accounts/acme/settings", began | {"rate": "0", "timezone": "Asia/Tokyo"}))
+    found = await house.gateway.store.accounts.find("acme")
+    assert found is not None
+    assert (found[0].rate, found[0].timezone) == (5.0, "Asia/Tokyo")
+
+
+async def test_a_form_of_a_connector_keeps_what_another_administrator_set_meanwhile(
+    house: AdminHouse, ada: Browser
+) -> None:
+    await ada.post("/connectors-new", CONNECTOR | {"options": "keep=true"})
+    began = had(await ada.get("/connectors/second"))
+    await connectors.change(house.admin.desk, "second", {"other": "1"}, rate="7")
+    form = CONNECTOR | began | {"password": "", "window": "30", "options": "keep=true"}
+    await ada.follow(await ada.post("/connectors/second/settings", form))
+    row = await connectors.show(house.admin.desk, "second")
+    assert (row["window"], row["rate"], row["options"]) == (30, 7.0, {"keep": True, "other": 1})
 
 
 async def test_who_may_change_accounts_gives_no_credit_prices_limits_or_keys(

@@ -1,5 +1,6 @@
 """Accounts: credit, ledger, settings, keys, usage."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -69,6 +70,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
     days = 30 if request.query.get("days") == "30" else 1
     entries = await accounts.entries(request.desk, name, ENTRIES + 1, parse_key(request.query.get("before", "")))
     texts = texts_of(account)
+    had = request.form.get("had") or json.dumps(texts)
     if problem is not None:
         texts |= {each.name: request.form[each.name] for each in SETTINGS if each.name in request.form}
     return request.page(
@@ -78,6 +80,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         balance=await request.desk.store.customers.balance(account.id),
         keys=keys,
         texts=texts,
+        had=had,
         groups=[
             (title, [account_settings.SETTING[name] for name in names]) for title, names in account_settings.GROUPS
         ],

@@ -1,5 +1,6 @@
 """Connectors: their state, and the actions on them."""
 
+import json
 import re
 from collections.abc import Mapping
 from itertools import groupby
@@ -33,6 +34,10 @@ def texts_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
     """The settings as the form has them; secrets are empty."""
     values = kind.values(connector)
     return {name: "" if setting.secret else written(values[name]) for name, setting in form_of(kind).items()}
+
+
+def _options_of(kind: ConnectorKind, connector: Connector) -> dict[str, str]:
+    return {name: written(value) for name, value in kind.options(connector).items()}
 
 
 async def list_all(request: PageRequest) -> PageResponse:
@@ -148,12 +153,15 @@ async def _connector(request: PageRequest, found: Connector, problem: FormProble
     """Returns the values of the page that the simulated operator of a development run lacks."""
     kind = request.desk.kinds[found.kind]
     texts, form = texts_of(kind, found), form_of(kind)
+    options = {OPTION + name: text for name, text in _options_of(kind, found).items()}
+    had = request.form.get("had") or json.dumps({**texts, **options})
     if problem is not None:
         texts |= {each: request.form[each] for each in form if each in request.form and not form[each].secret}
     reports = await request.desk.store.network.link_states()
     return {
         "connector": found,
         "texts": texts,
+        "had": had,
         "kind": kind,
         "fields": form,
         "taken": await connectors.taken_by(request.desk, found),
@@ -168,14 +176,16 @@ async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     found = await connectors.connector_of(request.desk, name)
     kind = request.desk.kinds[found.kind]
-    had, texts = kind.options(found), request.changed(texts_of(kind, found))
+    had, texts = _options_of(kind, found), request.changed(texts_of(kind, found))
+    if began := request.had:
+        had = {each.removeprefix(OPTION): text for each, text in began.items() if each.startswith(OPTION)}
     try:
         options = _options(request, kind)
         options |= {option: "" for option in had if option not in options}
-        same = {option: text for option, text in options.items() if text != written(had.get(option, ""))}
-        if not texts and not same:
+        other = {option: text for option, text in options.items() if text != had.get(option, "")}
+        if not texts and not other:
             return request.go(f"/connectors/{name}", "Nothing was changed.")
-        changed = await connectors.change(request.desk, name, same, **texts)
+        changed = await connectors.change(request.desk, name, other, **texts)
     except Mistake as mistake:
         return await show(request, _problem_of(mistake, kind))
     said = "The settings are saved; they take effect within five seconds."
