@@ -165,6 +165,8 @@ async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Brow
     route = re.search(r'name="replaces" value="(\d+)"', form.text)
     assert route is not None
     changed = {"prefix": "159", "connector": "operator", "priority": "7", "replaces": route[1]}
+    wrong = await ada.post("/routing/routes", changed | {"priority": "high"})
+    assert (route[0] in wrong.text, "Edit a route" in wrong.text) == (True, True), "else it would be added"
     assert "The route is changed" in (await ada.follow(await ada.post("/routing/routes", changed))).text
     entry = (await house.entries())[-1]
     assert (entry.action, entry.details["was"]) == ("route.set", "159 operator 59")

@@ -53,7 +53,7 @@ async def show(request: PageRequest, problem: FormProblem | None = None, **more:
     found, page, total = await routes.search(request.desk, of, _prefix(request), page_number(request), PAGE)
     shares, obstacles = await routes.live(request.desk, found)
     edited = None
-    if route := parse_key(query.get("edit", "")):
+    if route := parse_key(query.get("edit") or request.form.get("replaces", "")):
         with suppress(NoSuch):
             edited = await routes.show(request.desk, route)
     return request.page(
