@@ -622,6 +622,11 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
         ("country=DE&sender=test&connector=operator", [message]),
         ("error=UNDELIV", []),
         ("reference=order-1&country=AT", []),
+        ("reference=order-1&status=delivered", []),
+        ("reference=order-1&start=2100-01-01T00:00:00Z", []),
+        ("reference=order-1&end=2000-01-01T00:00:00Z", []),
+        (f"text={message}&status=delivered", []),
+        (f"text={message}&status=pending&start=2000-01-01T00:00:00Z", [message]),
     ):
         found = (await house.ask(token, "GET", "/messages", query=query)).json
         assert [each["id"] for each in found["messages"]] == known, query
@@ -633,6 +638,16 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
     assert (full["content"], full["account"], full["price"], full["connector"]) == ("Hello", "acme", "1", "operator")
     assert [event["event"] for event in full["history"]] == ["Accepted", "Charged"]
     assert full["now"]["connector"] == "operator"
+
+
+async def test_the_messages_of_a_reference_come_in_pages(house: AdminHouse, token: str) -> None:
+    await sent(house, to=["491701234567", "491701234568", "491701234569"], reference="order-2")
+    found, cursor = [], ""
+    for _ in range(2):
+        page = (await house.ask(token, "GET", "/messages", query=f"reference=order-2&limit=2&cursor={cursor}")).json
+        found += [each["to"] for each in page["messages"]]
+        cursor = page["cursor"]
+    assert (found, cursor) == (["491701234569", "491701234568", "491701234567"], None)
 
 
 async def test_the_route_of_a_message_tells_amounts_to_readers_of_prices_alone(house: AdminHouse) -> None:

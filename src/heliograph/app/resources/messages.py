@@ -67,11 +67,12 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
     text = text.strip()
     parsed = ids.parse(text)
     if parsed is not None:
-        return SearchPage(_judged(await desk.store.messages.identified(*parsed, HITS), search))
+        identified = await desk.store.messages.identified(*parsed, HITS)
+        return SearchPage([hit for hit in identified if fits(search, hit)])
     number = number_in(text)
     hits: list[Hit] = []
     if text and search.before is None:
-        hits = await referenced(desk, text, search, HITS)
+        hits = await referenced(desk, text, search)
     if text and not number:
         return SearchPage(hits)
     found = await desk.store.messages.search(replace(search, number=number))
@@ -79,21 +80,19 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
     return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
 
 
-async def referenced(desk: Desk, reference: str, search: Search, limit: int) -> list[Hit]:
-    """Returns up to `limit` messages of requests with this reference that fit the search by account, connector, error,
-    sender, country, network and hold."""
-    return _judged(await desk.store.messages.referenced(reference, search.account, limit), search)
-
-
-def _judged(hits: list[Hit], search: Search) -> list[Hit]:
-    """Returns the messages that fit the search, by all but account and times, and by the status only if it is HELD."""
-    return [hit for hit in hits if fits(search, hit)]
+async def referenced(desk: Desk, reference: str, search: Search) -> list[Hit]:
+    """Returns up to HITS messages of requests with this reference that fit the search by all but the number."""
+    found = await desk.store.messages.referenced(reference, search.account, HITS)
+    return [hit for hit in found if fits(search, hit)]
 
 
 def fits(search: Search, hit: Hit) -> bool:
-    """Returns True if the message matches the hold, connector, error, sender, country and network of the search."""
+    """Returns True if the message matches the search by all but the number."""
     message = hit.message
-    if search.status is MessageStatus.HELD and hit.held is None:
+    if search.account not in (None, message.account) or search.status not in (None, hit.status):
+        return False
+    at = ids.time_of(message.key) if search.by_acceptance else message.time
+    if not (search.start or at) <= at <= (at if search.end is None else search.end):
         return False
     if search.connector not in (None, message.connector, hit.sent_by):
         return False
@@ -209,7 +208,12 @@ async def _page(desk: Desk, text: str, reference: str, search: Search) -> Search
     if text:
         return await find(desk, text, search)
     if reference:
-        return SearchPage(await referenced(desk, reference, search, search.limit))
+        # newest first, as other pages; the store has the messages of a batch in their order
+        found = sorted(await referenced(desk, reference, search), key=lambda hit: -hit.message.key)
+        left = [hit for hit in found if search.before is None or hit.message.key < search.before[1]]
+        hits = left[: search.limit]
+        last = (ids.time_of(hits[-1].message.key), hits[-1].message.key) if len(hits) < len(left) else None
+        return SearchPage(hits, last)
     return await desk.store.messages.search(search)
 
 
