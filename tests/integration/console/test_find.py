@@ -60,8 +60,9 @@ async def test_a_part_of_a_name_and_another_word_find_accounts_and_pages(house: 
 
 
 async def test_a_reference_is_found(house: AdminHouse, ada: Browser) -> None:
-    message = await sent(house, reference="order-77")
-    assert f"/console/messages/{message}" in (await search(ada, "order-77")).text
+    for reference in ("order-77", "2027000000000001", "00123456"):
+        message = await sent(house, reference=reference)
+        assert f"/console/messages/{message}" in (await search(ada, reference)).text, reference
 
 
 @pytest.mark.parametrize("text", ["nothing is called so", "12", EVIL, "%00", "'; DROP TABLE message; --"])

@@ -94,6 +94,10 @@ async def test_a_callback_that_was_given_up_is_replayed(house: AdminHouse, ada: 
     await house.gateway.store.commits.record(Facts(callbacks=[ended]))
     page = await ada.get(f"/inbound/{message}")
     assert "failed 3 tries, HTTP 500" in text_of(page)
+    place = re.search(rf'href="/console(/[^"]+){message}"', (await ada.get("/callbacks", "tab=failed")).text)
+    assert place is not None
+    leads = await ada.get(*f"{place[1]}{message}".split("?"))
+    assert leads.header("location") == f"/console/inbound/{message}"
     page = await ada.follow(await ada.post(f"/inbound/{message}/replay"))
     assert "The callback is retried." in text_of(page)
     entry = (await house.entries())[-1]
@@ -164,6 +168,9 @@ async def test_messages_are_narrowed_by_time_followed_and_exported(house: AdminH
         assert re.findall(r'href="/console/inbound/(\w{32})"', (await ada.get("/inbound", query)).text) == found, query
         rows = list(csv.DictReader(io.StringIO((await ada.get("/inbound.csv", query)).text, newline="")))
         assert [row["id"] for row in rows] == found, query
+    led = await ada.get("/messages", f"direction=inbound&q={PHONE}&start=2027-01-15T08:30&end=2027-01-15T08:31")
+    query = f"q={PHONE}&start=2027-01-15T08%3A30&end=2027-01-15T08%3A31"
+    assert led.header("location") == f"/console/inbound?{query}"
     answered = await ada.get("/inbound.csv", f"q={PHONE}")
     assert "'=1+1" in answered.text
     assert answered.header("content-disposition") == 'attachment; filename="inbound.csv"'

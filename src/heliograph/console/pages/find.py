@@ -71,8 +71,8 @@ async def _find(request: PageRequest, text: str) -> Findings:
     if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
         found.number = digits
         found.inbound = await search(request.desk, InboundQuery(None, digits, None, MOST))
-    if found.number or not digits.isdigit():
-        page = await messages.find(request.desk, found.number or text, Search(limit=MOST))
+    if found.number or not (digits.isdigit() and len(digits) < FEWEST_DIGITS):
+        page = await messages.find(request.desk, text, Search(limit=MOST))
         found.hits, found.more_hits = page.hits[:MOST], page.more is not None or len(page.hits) > MOST
     return found
 

@@ -46,7 +46,8 @@ OF_SENT = ("status", "connector", "error", "sender", "country", "network")
 
 async def search(request: PageRequest) -> PageResponse:
     if request.query.get("direction") == FROM_PHONES:
-        return request.go("/inbound", q=request.query.get("q", ""), account=request.query.get("account", ""))
+        asked = {name: request.query.get(name, "") for name in ("q", "account", "start", "end")}
+        return request.go("/inbound", **asked)
     return request.page("messages.html", **await _listed(request))
 
 
