@@ -54,7 +54,7 @@ def centre(peer: str, tmp_path: Path) -> Iterator[Centre]:
         yield centre
 
 
-# smpp34 1.5.0 writes nothing to a receiver that binds at the moment at which a transmitter does.
+# smpp34 1.5.0 does not take the answers of a client that is bound as a receiver.
 @pytest.mark.parametrize(
     ("peer", "binding"),
     [
