@@ -69,8 +69,8 @@ OVERDUE_S = 10.0
 STORE_AGAIN_S = 1.0
 """Seconds between two attempts to open a store while its database is away."""
 
-HTTP_GRACE_SHARE = 0.5
-"""Share of `shutdown.drain_s` that open HTTP requests may take."""
+REQUESTS_SHARE = 0.5
+"""Share of `shutdown.drain_s` that open requests over HTTP and SMPP may take."""
 
 GC_THRESHOLDS = (50_000, 20, 100)
 """Thresholds of the garbage collector. Collections are rarer than by default, because queues are long and have hardly
@@ -294,13 +294,15 @@ class Gateway:
         if hasattr(self, "_listeners"):
             await self._long_polls.close()
             await self._listeners.close()
-        if self._listening is not None:
-            await self._listening.stop(drain * HTTP_GRACE_SHARE)
+        grace = drain * REQUESTS_SHARE
+        # side by side: one after the other, they could use up the time in which the engine ends
+        serving = [] if self._listening is None else [self._listening.stop(grace)]
         if hasattr(self, "_smpp_server"):
-            await self._smpp_server.stop(drain * HTTP_GRACE_SHARE)
+            serving.append(self._smpp_server.stop(grace))
+        await asyncio.gather(*serving)
         await self._stop_started("_alerts", "_admin")
         if hasattr(self, "engine"):
-            await self.engine.stop(drain * (1 - HTTP_GRACE_SHARE))
+            await self.engine.stop(drain * (1 - REQUESTS_SHARE))
             await self._watching.stop()
         await self._stop_started("_encryption", "_guard", "_refusal_writer", "_failure_writer")
         if self._simulated is not None:
