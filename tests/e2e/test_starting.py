@@ -74,7 +74,7 @@ def test_what_others_may_read_is_closed_to_them(data: Path) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in (data, store)] == [0o750, 0o640]
 
 
-def test_a_port_in_use_is_said(data: Path) -> None:
+def test_a_port_in_use_is_said(data: Path, admin: Admin) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused = serve(data, "--listen", f"127.0.0.1:{port}")
@@ -84,6 +84,9 @@ def test_a_port_in_use_is_said(data: Path) -> None:
     assert "--listen" in refused.stderr
     assert "Errno" not in refused.stderr
     assert "Traceback" not in refused.stderr
+    # it ended like a gateway that is stopped: messages that it sent meanwhile are not sent again by the next start
+    assert '"event": "stopped"' in refused.stderr
+    assert json.loads(admin.run("node", "list", "--json").stdout) == {"nodes": []}
 
 
 @pytest.mark.parametrize(

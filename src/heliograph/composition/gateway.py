@@ -190,7 +190,6 @@ class Gateway:
         from heliograph.adapters.system.clock import SystemClock
         from heliograph.adapters.system.journal import LogJournal
         from heliograph.adapters.system.verifier import PasswordVerifier
-        from heliograph.net.address_guard import AddressGuard
 
         settings = self._settings
         self._clock = SystemClock()
@@ -221,6 +220,20 @@ class Gateway:
         self._smpp_server = CustomerBinds(settings, self._clock, self._watching.binds, dev=self._dev)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
         await self.engine.start()
+        try:
+            await self._open(listening, opened)
+        except Exception:
+            # The engine may have sent messages. If it died with them, they would be sent again after each such start.
+            await self.stop()
+            raise
+        self._journal.log("info", "ready", url=self.url)
+        return True
+
+    async def _open(self, listening: Listening, opened: OpenedStore) -> None:
+        """Makes the parts around the engine, which runs, and starts to serve. Raises OSError."""
+        from heliograph.net.address_guard import AddressGuard
+
+        settings, store = self._settings, opened.store
         guard = AddressGuard(self._allowed_networks(), settings.callbacks.allowed_ports)
         composer = Composer(self._directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
         sending = Sending(composer, store.customers, self._watching.intake(self.engine.gatherer), self._clock)
@@ -243,8 +256,6 @@ class Gateway:
         self._start_rounds()
         await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
-        self._journal.log("info", "ready", url=self.url)
-        return True
 
     async def _opened_store(self, listening: Listening, stop: asyncio.Event) -> OpenedStore | None:
         """Opens the store. While its database is away, answers 503 and tries again. Returns None once `stop` is set.
