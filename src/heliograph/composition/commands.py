@@ -7,14 +7,14 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
-from heliograph.app.ports.encryption import KeyRefused
+from heliograph.app.ports.encryption import KeyRefused, KeyVault
 from heliograph.composition.connectors import ADAPTERS, KINDS, policy_of
 from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
 from heliograph.composition.names import STORE_FILE as STORE_FILE
@@ -35,9 +35,15 @@ FICTITIOUS = "447700900000"
 """A number that belongs to no subscriber: Ofcom keeps its range free for films."""
 
 
-async def open_store(settings: Settings, *, guard: "PastGuard | None" = None) -> OpenedStore:
+async def open_store(
+    settings: Settings,
+    *,
+    guard: "PastGuard | None" = None,
+    find_vault: "Callable[[Settings], KeyVault | None]" = vault_of,
+) -> OpenedStore:
     """Opens the database that the settings name, or the store in the data directory, with the master key in the
     settings. Creates missing tables and files. `guard`: for a gateway, which refuses a store that lost commits.
+    `find_vault` runs in a thread.
 
     Raises Unavailable.
     """
@@ -45,7 +51,7 @@ async def open_store(settings: Settings, *, guard: "PastGuard | None" = None) ->
     from heliograph.adapters.system.clock import SystemClock
 
     try:
-        vault = await asyncio.to_thread(vault_of, settings)
+        vault = await asyncio.to_thread(find_vault, settings)
         if settings.store.url:
             store = await _open_database(settings.store.url, guard)
         else:

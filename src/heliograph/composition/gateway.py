@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 import sys
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,7 +37,7 @@ from heliograph.composition.commands import (
 )
 from heliograph.composition.connectors import ADAPTERS, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
-from heliograph.composition.encryption import OpenedStore
+from heliograph.composition.encryption import OpenedStore, vault_of
 from heliograph.composition.listening import Listening
 from heliograph.composition.smpp_server import CustomerBinds
 from heliograph.composition.watching import Unusable, Watching
@@ -263,10 +264,11 @@ class Gateway:
         Raises Unavailable if only a person can mend it, for example a wrong password.
         """
         outage = Outage(self._clock, self._journal)
+        vault_once = cache(vault_of)  # the settings may ask a key store
         stopped = asyncio.create_task(stop.wait())
         try:
             while True:
-                opening = asyncio.create_task(open_store(self._settings, guard=self._past))
+                opening = asyncio.create_task(open_store(self._settings, guard=self._past, find_vault=vault_once))
                 await asyncio.wait({opening, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not opening.done():
                     await end(opening)
