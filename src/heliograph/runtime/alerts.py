@@ -54,8 +54,10 @@ class AlertWatch:
         self._name = name
         self._has_job = has_job
         self._is_mine = has_job is None
-        self._told: dict[Key, ToldWorry] | None = None
-        """The worries that people were told about; None before they were read."""
+        self._told: dict[Key, ToldWorry] = {}
+        """The worries that people were told about."""
+        self._is_read = False
+        """Whether these of earlier runs and other nodes are among them."""
         self._is_kept = True
         """False while the store lacks a change of `_told`."""
         self._changing: dict[Key, int] = {}
@@ -86,21 +88,21 @@ class AlertWatch:
             except Unavailable:
                 pass  # the node that had the job tells that the store is away
         if not self._is_mine:
-            self._told = None
+            self._told, self._is_read = {}, False
             self._changing.clear()
             return
         knows_all = True
         try:
-            if self._told is None:
-                self._told = {(each.topic, each.subject): each for each in await self._desk.store.upkeep.told_worries()}
+            if not self._is_read:
+                kept = await self._desk.store.upkeep.told_worries()
+                self._told = {(each.topic, each.subject): each for each in kept} | self._told
+                self._is_read = True
             found = await find_all(self._desk)
         except Unavailable:
             found, knows_all = [STORE_FAILS], False
         await self._tell({(each.topic.value, each.subject): each for each in found}, knows_all=knows_all)
 
     async def _tell(self, found: dict[Key, Worry], *, knows_all: bool) -> None:
-        if self._told is None:
-            self._told = {}
         told = self._told
         changing = [key for key in found if key not in told]
         changing += [key for key in told if key not in found] if knows_all else []
@@ -122,7 +124,7 @@ class AlertWatch:
             for each in over:
                 del told[each.topic, each.subject]
             self._is_kept = False
-        if not self._is_kept:
+        if self._is_read and not self._is_kept:
             with suppress(Unavailable):  # kept in a later round
                 await self._desk.store.upkeep.keep_told(list(told.values()))
                 self._is_kept = True

@@ -96,6 +96,17 @@ async def test_a_restart_repeats_nothing_and_tells_of_ends(watched: Watched) -> 
     assert BROKE in text
 
 
+async def test_a_restart_while_the_store_is_away_repeats_nothing_either(watched: Watched) -> None:
+    await watched.pay("acme", 0)
+    assert len(await watched.rounds()) == 1
+    watched.restart()
+    watched.store.broken = True
+    assert ["The store" in text for _, text, _ in await watched.rounds()] == [True]
+    watched.store.broken = False
+    assert [(BROKE in text, is_over) for _, text, is_over in await watched.rounds(5)] == [(False, True)]
+    assert [each.topic for each in await watched.store.upkeep.told_worries()] == ["credit"]
+
+
 async def test_only_the_node_with_the_job_tells(watched: Watched) -> None:
     watched.has_job = False
     await watched.pay("acme", 0)
