@@ -89,7 +89,6 @@ class TrafficGuard:
         if generation == self._generation and self._rounds % ACCOUNTS_ROUNDS:
             return
         found = [account for account, _ in await self._accounts.all()]
-        self._generation = generation
         modes = {each.id: self._mode if each.guard is None else GuardMode(each.guard) for each in found}
         self._watched = {
             each.id: (each.name, modes[each.id])
@@ -98,6 +97,7 @@ class TrafficGuard:
         }
         self._watch.watched = frozenset(self._watched)
         await self._end_holds(modes)
+        self._generation = generation  # only now: if the store is away meanwhile, the next round does it again
 
     async def _end_holds(self, modes: dict[int, GuardMode]) -> None:
         """Ends the holds of accounts that are not to be held any more. They may be held again at once."""

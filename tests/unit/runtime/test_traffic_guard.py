@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.app.facts import Accept, Facts, MessageEnd
 from heliograph.app.observing.traffic import MOST, MOST_OPEN, TrafficWatch
+from heliograph.app.ports import Unavailable
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.limits.pumping import QUIET_MS, GuardMode
 from heliograph.domain.message.receipt import Delivery
@@ -113,6 +114,22 @@ async def test_a_mode_that_holds_nothing_ends_holds(mode: str, left: list[tuple[
     await made.guard.round()
     await made.send(*row(447700900100, 70))
     assert await made.held() == ["44770"]
+
+
+async def test_holds_end_though_the_store_was_away_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = await guarded()
+    await made.send(*row(447700900000, 70))
+    await made.gateway.change_account(guard="off")
+
+    async def away(*_: object) -> None:
+        raise Unavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(made.gateway.store.guard, "holds", away)
+        with pytest.raises(Unavailable):
+            await made.guard.round()
+    await made.guard.round()
+    assert await made.held() == []
 
 
 async def test_a_surge_whose_messages_fail_is_held() -> None:
