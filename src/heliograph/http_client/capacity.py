@@ -208,7 +208,10 @@ class Slot:
         return self._load.account
 
     def go_to(self, address: IPAddress) -> bool:
-        """Counts the connection at this address only. Returns False if the address has no room."""
+        """Counts the connection at this address only. Returns False if the address has no room, or if the connection is
+        open: the time for the address before ended in the turn of the loop in which it was made."""
+        if self.is_open:
+            return False
         self.leave_address()
         if not self._shared.address_room(self._load, address):
             return False

@@ -4,18 +4,22 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
+from typing import Any
 
 import pytest
 
 from heliograph.adapters.webhook.local import LocalSender, WebhookLimits, WebhookSettings
+from heliograph.http_client import dial
+from heliograph.http_client.connection import ClientConnection
 from heliograph.http_client.dial import AddressRefused, Dialer
+from heliograph.http_client.origin import Origin
 from heliograph.http_client.request import OriginAddress
 from heliograph.http_client.resolver import Resolver
 from heliograph.net.address_guard import AddressGuard, IPAddress
 from tests.integration.webhook.conftest import CERTIFICATES
 from tests.support.sink import Answer, Sink
 from tests.support.timeouts import PATIENCE_S
-from tests.support.webhook_jobs import Results, make_job
+from tests.support.webhook_jobs import Results, make_job, until
 
 AUTHORITY = str(CERTIFICATES / "authority.pem")
 PATIENT_LIMITS = WebhookLimits(connect_seconds=PATIENCE_S, wait_seconds=PATIENCE_S, try_seconds=PATIENCE_S)
@@ -171,3 +175,45 @@ async def test_whoever_gives_up_while_it_connects_ends_so_at_each_turn_of_the_lo
             (end,) = await asyncio.gather(dialing, return_exceptions=True)
             assert end is None or isinstance(end, asyncio.CancelledError)
         await sink.drop_connections()
+
+
+class Timeouts:
+    """Stands for `asyncio` in `dial`, and keeps its timeouts."""
+
+    def __init__(self) -> None:
+        self.made: list[asyncio.Timeout] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def timeout(self, seconds: float) -> asyncio.Timeout:
+        self.made.append(asyncio.timeout(seconds))
+        return self.made[-1]
+
+
+async def test_an_address_that_connects_as_its_time_ends_has_a_single_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timeouts, opened = Timeouts(), Origin.opened
+
+    def opened_late(origin: Origin, connection: ClientConnection) -> None:
+        opened(origin, connection)
+        monkeypatch.setattr(Origin, "opened", opened)
+        timeouts.made[-1].reschedule(0)
+
+    async def two(name: str) -> list[IPAddress]:
+        return [ip_address("127.0.0.1"), ip_address("127.0.0.2")]
+
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    monkeypatch.setattr(dial, "asyncio", timeouts)
+    monkeypatch.setattr(Origin, "opened", opened_late)
+    async with Sink() as sink, await asyncio.start_server(close, "127.0.0.2", sink.port):
+        sender = LocalSender(WebhookSettings(("127.0.0.0/8",), limits=PATIENT_LIMITS), two)
+        results = Results(sender)
+        sender.post([make_job(1, sink.url(host="hooks.example.test"))])
+        assert await results.problem(1) == "it closed the connection without an answer"
+        await until(lambda: not sender._client._shared.tasks and not sender._client._origins()[0]._open)
+        assert sender._client._shared.connections == 0
+        await sender.close()
