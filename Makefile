@@ -183,6 +183,10 @@ interop: install ## try the foreign programs, and write the results into docs/sm
 # --- native: the hot modules compiled, see docs/decisions/0014
 NATIVE := .native
 
+.PHONY: compiled
+compiled: install ## compile the modules that read rows of a store, and run their contracts with them
+	$(BIN)/pytest -q -p no:schemathesis tests/integration/packaging/test_compiled_part.py
+
 .PHONY: native
 native: $(NATIVE)/.installed ## compile the hot modules, and install the program with them into .native
 

@@ -1,7 +1,8 @@
 """The modules that take values from rows of a store, compiled: compiled code refuses a value of another type than is
 annotated, such as an int for a bool, and the interpreter does not.
 
-The tests of test_native.py try all compiled modules, and take minutes: `make test-all` only.
+`make compiled` runs it, and CI does. The tests of test_native.py try all compiled modules, and take minutes: `make
+test-all` only.
 """
 
 import json
@@ -30,7 +31,7 @@ TESTS = (
     "tests/unit/domain/test_pace.py::test_nothing_is_held_back_where_there_is_less_to_send_than_a_pace_that_has_grown",
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.peer]
+pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.peer, pytest.mark.extended]
 
 
 def compiled_part(folder: Path) -> list[str]:
