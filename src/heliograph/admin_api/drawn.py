@@ -114,8 +114,10 @@ async def _run(
     if operation.order:
         return await _part(resource, operation, desk, given, query)
     cut = _Cut(resource, query) if resource.is_cut(operation) else None
-    show = partial(shown, resource, operation, await operation.run(desk, **given), given.get("limit", 0))
-    answer = await desk.in_thread(show) if operation.is_long else show()
+    result = await operation.run(desk, **given)
+    show = partial(shown, resource, operation, result, given.get("limit", 0))
+    is_long = operation.is_long or (isinstance(result, list) and len(result) > READ_AT_ONCE)
+    answer = await desk.in_thread(show) if is_long else show()
     return answer if cut is None else cut.page_of(answer)
 
 
@@ -123,8 +125,8 @@ _MOST_ROWS: Final = PART_ROWS
 """The most rows of a part of a list that otherwise comes whole. A page of 10,000 routes has 2 MB."""
 
 READ_AT_ONCE: Final = 500
-"""Rows of a body that are read in a turn of the event loop: some ten milliseconds. More are read in a thread, since an
-import may have 200,000, which take seconds."""
+"""Rows of a body that are read, or of a list that are shown, in a turn of the event loop: some ten milliseconds. More
+are read or shown in a thread, since an import may have 200,000, which take seconds."""
 
 _CURSOR: Final = "Goes on after an earlier answer: its `cursor`."
 

@@ -200,6 +200,15 @@ def test_a_file_is_sent_once_however_often_it_is_run(
     assert (other["accepted"], other["sent_before"]) == (60, 0)
 
 
+def test_the_results_have_no_formulas(send: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "contacts.csv").write_text("to;reference\n447700900123;=1+1\n", "utf-8")
+    result = send("--file", "contacts.csv", "--from", "ACME", "--content", "Hi", "--results", "out.csv")
+    assert result.exit_code == 0, result.stderr
+    with (tmp_path / "out.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["to"], row["reference"]) == ("447700900123", "'=1+1")
+
+
 @pytest.mark.parametrize("status", [0, 504])
 def test_a_row_whose_answer_was_lost_is_of_this_run(
     send: Callable[..., Result], gateway: Gateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int

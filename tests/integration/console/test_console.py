@@ -19,9 +19,12 @@ from heliograph.app.records import SCOPES_OF, Scope, UserRole
 from heliograph.app.resources import accounts, connectors, users
 from heliograph.console import recipients
 from heliograph.console.pages import PAGES, sending
+from heliograph.console.pages import accounts as account_pages
 from heliograph.console.request import NOTICE_COOKIE, SESSION_COOKIE
 from heliograph.domain.error import Reason
+from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.way import Way
 from tests.integration.admin.test_refusals import write_refusals
 from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
@@ -363,6 +366,13 @@ async def test_a_messages_page_tells_its_whole_story(house: AdminHouse, ada: Bro
     ):
         assert part in text or part.replace(" : ", ": ") in text, part
     assert (await ada.get(f"/messages/{NO_MESSAGE}")).status == 404
+
+
+async def test_a_receipt_that_goes_to_a_bind_is_shown(house: AdminHouse, ada: Browser) -> None:
+    message = await Given(house.gateway.store, house.gateway.clock.now()).sent(1, way=Way.BIND)
+    text = text_of(await ada.get(f"/messages/{to_hex(message.key, message.tail)}"))
+    assert "It goes to an SMPP bind of the account." in text
+    assert "It is sent when the message has reached its final state." in text
 
 
 async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada: Browser) -> None:
@@ -711,6 +721,15 @@ async def test_an_account_is_opened_and_its_secrets_are_shown_once(house: AdminH
     assert "25.5" in shown.text
     assert "new" in text_of(await ada.get("/accounts", "q=NEW"))
     assert not any("hk_" in str(deed) for deed in await house.entries())
+
+
+async def test_a_long_list_of_accounts_is_cut(house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account_pages, "SHOWN", 1)
+    page = await ada.get("/accounts")
+    assert ("/accounts/acme" in page.text, "/accounts/other" in page.text) == (True, False)
+    assert "1 more are not shown." in text_of(page)
+    found = await ada.get("/accounts", "q=the")
+    assert ("/accounts/other" in found.text, "not shown" in found.text) == (True, False)
 
 
 async def test_credit_is_topped_up_with_a_note(house: AdminHouse, ada: Browser) -> None:

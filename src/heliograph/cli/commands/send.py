@@ -13,6 +13,7 @@ import click
 
 from heliograph.cli.command import Command, Failure, Invocation, examples, print_fields, print_line
 from heliograph.domain.calendar import with_seconds
+from heliograph.domain.csv_lines import harmless
 from heliograph.domain.display import counted
 from heliograph.domain.numbers.phone import number_of
 
@@ -302,7 +303,8 @@ def _result_writer(path: Path | None) -> "Iterator[Callable[[Row, SendOutcome, s
         def write(row: "Row", outcome: "SendOutcome", result: str) -> None:
             reference, body = row.fields["reference"], outcome.body
             identity = (body.get("Id"), body.get("Rate")) if outcome.sent else ("", "")
-            rows.writerow([row.line, row.fields.get("to", ""), reference, result, *identity, outcome.problem])
+            cells = (row.line, row.fields.get("to", ""), reference, result, *identity, outcome.problem)
+            rows.writerow([harmless(str(cell)) for cell in cells])
             stream.flush()
 
         yield write

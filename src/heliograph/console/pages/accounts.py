@@ -26,6 +26,8 @@ from heliograph.domain.money.pricing import DEFAULT_PLAN
 
 ENTRIES = 20
 
+SHOWN = 500
+"""The most accounts that the list shows."""
 
 SETTINGS = tuple(each for each in account_settings.SETTINGS if each.name != "suspended")
 """Settings that the form has, in its order."""
@@ -34,8 +36,10 @@ SETTINGS = tuple(each for each in account_settings.SETTINGS if each.name != "sus
 async def list_all(request: PageRequest) -> PageResponse:
     wanted = request.query.get("q", "").strip().lower()
     found = await request.desk.store.accounts.all()
-    shown = [(account, balance) for account, balance in found if wanted in account.name.lower()]
-    return request.page("accounts.html", accounts=shown, wanted=wanted, total=len(found))
+    named = [(account, balance) for account, balance in found if wanted in account.name.lower()]
+    return request.page(
+        "accounts.html", accounts=named[:SHOWN], more=len(named) - SHOWN, wanted=wanted, total=len(found)
+    )
 
 
 async def new(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:
