@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from heliograph.admin_api import drawn
 from heliograph.admin_api.app import ENCODED_AT_ONCE, encoded
 from heliograph.admin_api.openapi import document
 from heliograph.admin_api.operation import ROOT
@@ -640,6 +641,23 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
     assert full["now"]["connector"] == "operator"
 
 
+async def test_a_long_list_is_made_beside_other_work(
+    house: AdminHouse, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    async def in_thread(work: Callable[[], Any]) -> Any:
+        threads.append(work)
+        return work()
+
+    house.admin.desk.in_thread = in_thread
+    short = await house.ask(token, "GET", "/accounts")
+    assert threads == []
+    monkeypatch.setattr(drawn, "READ_AT_ONCE", 1)
+    assert (await house.ask(token, "GET", "/accounts")).json == short.json
+    assert len(threads) == 1
+
+
 async def test_the_messages_of_a_reference_come_in_pages(house: AdminHouse, token: str) -> None:
     await sent(house, to=["491701234567", "491701234568", "491701234569"], reference="order-2")
     first = (await house.ask(token, "GET", "/messages", query="reference=order-2&limit=2")).json
@@ -788,6 +806,7 @@ async def test_every_change_is_in_the_audit_log(house: AdminHouse, token: str) -
         ("POST", f"/messages/{NO_MESSAGE}/reschedule", {"time": "2027-02-01 10:00:00"}, (404, "07", None)),
         ("POST", "/callbacks/drop", {}, (400, "02", "messages")),
         ("POST", "/callbacks/drop", {"messages": ["x"]}, (400, "03", "messages")),
+        ("POST", "/callbacks/drop", {"messages": [NO_MESSAGE], "host": "c.example"}, (400, "03", "host")),
         ("POST", "/callbacks/replay", {"account": "nobody"}, (404, "07", "account")),
         ("GET", "/nothing", None, (404, "07", None)),
         ("POST", "/accounts", b" " * (1 << 20) + b"{}", (413, "10", None)),

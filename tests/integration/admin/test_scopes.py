@@ -21,6 +21,7 @@ GIVEN: dict[str, Any] = {
     "smpp_binds": 2, "smpp_window": 50,
     "timezone": "Asia/Tokyo", "callback_url": "https://example.com/dlr", "inbound_url": "https://example.com/in",
     "inbound_reply": "body", "stop_text": "Stopped.", "help_text": "Send STOP.", "trust": True,
+    "account": "acme",
 }  # fmt: skip
 """A value for each field that takes a scope of its own."""
 

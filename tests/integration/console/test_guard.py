@@ -58,6 +58,13 @@ async def test_an_account_is_trusted_and_all_its_messages_are_sent(house: AdminH
     assert account.guard == "off"
 
 
+async def test_a_button_is_for_whom_may_use_it(house: AdminHouse) -> None:
+    await hold(house)
+    assert "Trust account" in (await (await house.visitor("admin")).get("/guard")).text
+    page = (await (await house.visitor("operator", "nils")).get("/guard")).text
+    assert ("/guard/release" in page, "/guard/trust" in page) == (True, False)
+
+
 async def test_a_suspicion_is_told_and_dismissed(house: AdminHouse, ada: Browser) -> None:
     await house.gateway.store.guard.hold(TrafficHold(1, "44770", START, "a surge", is_observed=True), 0)
     assert "44770 acme would hold" in text_of(await ada.get("/guard"))

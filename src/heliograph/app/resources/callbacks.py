@@ -81,6 +81,8 @@ async def replay_notice(desk: Desk, key: int, tail: int, account: str) -> None:
 async def drop(desk: Desk, messages: list[str] | None, host: str | None, account: str | None = None) -> dict[str, int]:
     """Stops retrying callbacks of messages, or of a failing receiver; with `account` only its callbacks. A callback
     that is being posted now continues."""
+    if host is not None and messages is not None:
+        raise invalid("host", "Give either messages or a receiver.")
     if host is not None:
         keys = next((each["keys"] for each in await failing_hosts(desk, account) if each["host"] == host), None)
         if keys is None:

@@ -2,6 +2,7 @@
 person releases or refunds them; in the mode `observe` they are sent."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Missing
@@ -163,7 +164,7 @@ GUARD = Resource(
             "POST /guard/trust",
             release_and_trust,
             "Send all held messages of an account, and watch it no longer",
-            reads=(_ACCOUNT,),
+            reads=(replace(_ACCOUNT, scope=Scope.WRITE_MESSAGES),),
             answers=_RELEASED,
             id="trust_account",
             read_name="TrustedAccount",
