@@ -14,12 +14,21 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 def every(seconds: float, work: Work) -> Work:
-    """Returns a coroutine function that repeats: wait for these seconds, then do `work`."""
+    """Returns a coroutine function that repeats: wait for these seconds, then do `work`.
+
+    If it is cancelled, `work` that has begun comes to its end first. Otherwise a write at the end would repeat its call
+    of the store, which may be done although the caller was cancelled.
+    """
 
     async def go_on() -> None:
         while True:
             await asyncio.sleep(seconds)
-            await work()
+            begun = asyncio.ensure_future(work())
+            try:
+                await asyncio.shield(begun)
+            except asyncio.CancelledError:
+                await asyncio.wait([begun])
+                raise
 
     return go_on
 

@@ -1,5 +1,6 @@
 """What is counted comes into the store once, also where the store fails."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -55,6 +56,28 @@ async def test_what_the_store_did_not_take_is_written_later() -> None:
     await rig.writer.write()
     await rig.writer.write()
     assert (await rig.total()).accepted == 2
+
+
+async def test_what_is_being_written_at_a_stop_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series_writer, "WRITE_S", 0.0)
+    rig = Rig()
+    await rig.accept(await rig.begin())
+    began, may_end = asyncio.Event(), asyncio.Event()
+    add = rig.store.series.add
+
+    async def slow(cells: Sequence[SeriesCell]) -> None:
+        await add(cells)  # also if its caller is cancelled from here on, as the thread of SQLite does
+        began.set()
+        await may_end.wait()
+
+    monkeypatch.setattr(rig.store.series, "add", slow)
+    rig.writer.start()
+    await began.wait()
+    stop = asyncio.create_task(rig.writer.stop())
+    await asyncio.sleep(0)
+    may_end.set()
+    await stop
+    assert (await rig.total()).accepted == 1
 
 
 async def test_counts_of_the_time_of_a_write_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
