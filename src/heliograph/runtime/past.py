@@ -88,6 +88,8 @@ class PastKeeper:
         self._runs = False
         self._has_commits = True
         self._moved = -inf
+        self._unsaved = ""
+        """Why the file could not be written the last time; empty if it could."""
         self._saving = Lock()
 
     # --- the guard
@@ -145,6 +147,7 @@ class PastKeeper:
             except Fenced:
                 raise
             except Unavailable as problem:
+                self._has_commits = True  # the commits before it still have no mark
                 outage.found_away("past", problem)
             await asyncio.sleep(MOVE_S)
 
@@ -171,5 +174,8 @@ class PastKeeper:
         try:
             with self._saving:
                 save_past(self._data, self.known)
+            self._unsaved = ""
         except OSError as problem:
-            self._journal.log("error", "past.unsaved", problem=problem.strerror or str(problem))
+            before, self._unsaved = self._unsaved, problem.strerror or str(problem)
+            if self._unsaved != before:  # tried again every two seconds
+                self._journal.log("error", "past.unsaved", problem=self._unsaved)

@@ -93,6 +93,22 @@ def test_a_mark_moves_with_commits_and_seldom_without(tmp_path: Path) -> None:
     run(story())
 
 
+def test_a_mark_moves_soon_after_an_outage_without_a_further_commit(tmp_path: Path) -> None:
+    async def story() -> None:
+        scene = Scene(tmp_path)
+        task = scene.keep()
+        await asyncio.sleep(IDLE_S / 2)
+        scene.store.broken = True
+        scene.keeper.committed(Facts(), 0, 0.0)
+        await asyncio.sleep(MOVE_S)
+        scene.store.broken = False
+        await asyncio.sleep(MOVE_S)
+        assert await scene.moves() == 2
+        task.cancel()
+
+    run(story())
+
+
 def test_a_loss_stops_the_gateway_and_its_acceptance_ends_it(tmp_path: Path) -> None:
     async def story() -> None:
         scene = Scene(tmp_path)
@@ -183,6 +199,17 @@ def test_a_disk_that_is_full_stops_nothing(tmp_path: Path) -> None:
         await asyncio.sleep(MOVE_S)
         assert await scene.moves() == 1
         assert scene.events() == ["past.unsaved"]
+        for _ in range(3):
+            scene.keeper.committed(Facts(), 0, 0.0)
+            await asyncio.sleep(MOVE_S)
+        assert await scene.moves() == 4
+        assert scene.events() == ["past.unsaved"], "the same reason is told once"
+        scene.data.mkdir()
+        scene.keeper.committed(Facts(), 0, 0.0)
+        await asyncio.sleep(MOVE_S)
+        known = load_past(scene.data)
+        assert known is not None
+        assert known.moves == 5
         task.cancel()
 
     run(story())
