@@ -25,6 +25,7 @@ from heliograph.app.ports import ListQuery, Store
 from heliograph.app.ports.sending_lists import SendingList, references_of
 from heliograph.app.records import RefusalQuery, RefusedRequest, Search
 from heliograph.domain.error import Reason
+from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import REDACTED_CODING, SCHEDULED, Stage
 from heliograph.domain.message.way import Way
@@ -120,6 +121,27 @@ async def test_only_what_is_old_and_the_accounts_own_is_taken(store: Store, give
     assert [await content(store, each) for each in (theirs, old, new)] == [
         ("Guten Tag", PHONE), ("", PHONE), ("Guten Tag", PHONE)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("inbound", [False, True])
+async def test_messages_go_that_came_after_a_clock_that_was_ahead_was_set_right(
+    store: Store, given: Given, account: Account, *, inbound: bool
+) -> None:
+    async def comes() -> None:
+        if inbound:
+            message = phoned(given, account.id, key=first_key_at(given.now))
+            await store.commits.record(Facts(inbound=[message]))
+        else:
+            await delivered(store, given, account.id)
+
+    given.now += 10 * HOUR
+    await comes()
+    assert await swept(store, account.id, Stage.TEXT, given.now + 1, inbound=inbound) == 1
+    given.now -= 10 * HOUR
+    assert await swept(store, account.id, Stage.TEXT, given.now - HOUR, inbound=inbound) == 0
+    await comes()
+    assert await swept(store, account.id, Stage.TEXT, given.now, inbound=inbound) == 0
+    assert await swept(store, account.id, Stage.TEXT, given.now + 1, inbound=inbound) == 1
 
 
 async def test_each_message_is_looked_at_once(store: Store, given: Given, account: Account) -> None:

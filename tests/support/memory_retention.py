@@ -8,7 +8,7 @@ from heliograph.app.facts import LOW_BALANCE, NO_ANSWER, InboundMessage, Message
 from heliograph.app.kept_data import ErasureStep, PhoneTraces, RetentionStep, RetentionSweep
 from heliograph.app.notice import LowBalance
 from heliograph.app.ports.sending_lists import references_of
-from heliograph.domain.message.ids import time_of
+from heliograph.domain.message.ids import first_key_at, time_of
 from heliograph.domain.message.retention import REDACTED_CODING, Stage
 from heliograph.domain.message.state import ENDED, State
 from heliograph.domain.money.amounts import EntryKind
@@ -32,6 +32,9 @@ class MemoryRetention(MemoryPart):
             found = [(each.time, key) for key, each in rows.messages.items() if each.account == sweep.account]
             due = [each for each in found if each[0] < sweep.before]
         next_ones = sorted(each for each in due if each > place)[:limit]
+        ahead = (0, first_key_at(sweep.before)) if sweep.inbound else (sweep.before, -1)
+        if place >= ahead:
+            rows.places[sweep.account, sweep.stage, sweep.inbound] = (ahead[0], ahead[1] - sweep.inbound)
         if not next_ones:
             return RetentionStep()
         time, key = rows.places[sweep.account, sweep.stage, sweep.inbound] = next_ones[-1]

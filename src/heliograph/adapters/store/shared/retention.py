@@ -15,8 +15,14 @@ class StoredRetention(Operations):
     def advance(self, sweep: RetentionSweep, limit: int) -> Steps[RetentionStep]:
         account, stage, inbound = sweep.account, sweep.stage, sweep.inbound
         ((time, key),) = yield Q.retention_cursor(account=account, stage=stage, inbound=inbound)
+        before = first_key_at(sweep.before)
+        if key >= before if inbound else time >= sweep.before:
+            # The cursor is ahead: the clock was, or texts are kept for longer now. Later messages may be behind it.
+            time, key = (time, before - 1) if inbound else (sweep.before, -1)
+            yield Q.retention_reached(account=account, stage=stage, inbound=inbound, time=time, key=key)
+            return RetentionStep()
         if inbound:
-            rows = yield Q.inbound_beyond(account=account, key=key, before=first_key_at(sweep.before), limit=limit)
+            rows = yield Q.inbound_beyond(account=account, key=key, before=before, limit=limit)
         else:
             rows = yield Q.messages_beyond(account=account, time=time, key=key, before=sweep.before, limit=limit)
         if not rows:
