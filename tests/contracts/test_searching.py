@@ -468,6 +468,25 @@ WANTED: list[tuple[dict[str, Any], list[str]]] = [
 """Searches among `kinds_of`, each with the messages that it finds."""
 
 
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_message_that_another_connector_sends_late_is_found_by_it(
+    store: Store, given: Given, account: Account, again: bool
+) -> None:
+    """As a scheduled message, or after a failover. It is in a block by then."""
+    messages = [await given.sent(account.id, sender=sender) for sender in ("Helio", "hELIO", "Rare", "Helio")]
+    await store.upkeep.index_numbers(given.now + HOUR, 4)
+    given.now += HOUR
+    late = [Submission(account.id, each.key, 0, 3, f"id{each.key}", 0, given.now) for each in messages[1:]]
+    for submission in late:
+        await store.commits.record(Facts(submissions=[submission]))
+    if again:
+        await store.commits.record(Facts(submissions=late))
+    for owner in (None, account.id):
+        assert await every_page(store, account=owner, connector=3) == [each.key for each in messages[:0:-1]]
+        assert await every_page(store, account=owner, connector=3, sender="rare") == [messages[2].key]
+        assert len(await every_page(store, account=owner, connector=1)) == len(messages)
+
+
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3])
 async def test_messages_are_found_by_connector_sender_country_and_error(
     store: Store, given: Given, account: Account, rounds: int

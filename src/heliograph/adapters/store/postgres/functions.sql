@@ -391,6 +391,27 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
+-- Notes in closed blocks that another connector sent messages, which may be any of the block. Most are noted already: a
+-- transaction locks a row once for a block, account, connector and sender.
+CREATE OR REPLACE FUNCTION record_late_sends(p_key bigint[], p_connector bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
+    SELECT DISTINCT b.block, m.account, l.connector, lower(m.sender), b.first_key, b.last_key, 1
+    FROM unnest(p_key, p_connector) AS l (key, connector)
+    JOIN message AS m ON m.key = l.key AND m.connector <> l.connector
+    CROSS JOIN LATERAL (
+        SELECT block, first_key, last_key FROM number_block WHERE last_key >= l.key ORDER BY last_key LIMIT 1
+    ) AS b
+    WHERE b.first_key <= l.key AND NOT EXISTS (
+        SELECT 1 FROM block_content AS c
+        WHERE c.block = b.block AND c.account = m.account AND c.connector = l.connector AND c.sender = lower(m.sender)
+          AND c.first_key <= l.key AND c.last_key >= l.key
+    )
+    ORDER BY 1, 2, 3, 4
+    ON CONFLICT (block, account, connector, sender) DO UPDATE SET
+        first_key = excluded.first_key, last_key = excluded.last_key;
+END $$;
+
 CREATE OR REPLACE FUNCTION record_dequeued(p_key bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM queue WHERE key = ANY (p_key);

@@ -985,7 +985,7 @@ CREATE TABLE number_block (
 );
 
 -- The accounts, connectors and senders with messages in a block, with their number, and the first and last key. A
--- search for rare messages reads only this range.
+-- search for rare messages reads only this range. A connector that sent a message later has the range of the block.
 CREATE TABLE block_content (
     account   bigint NOT NULL,
     connector bigint NOT NULL,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Final
 
+from heliograph.adapters.store.shared.late_sends import late_sends
 from heliograph.app.facts import Accept, CallbackRetry, Facts, InboundMessage, Message, Queueing
 from heliograph.domain.message.state import State
 
@@ -197,6 +198,8 @@ def add_others(
         calls.add("record_asking", [key for _, key in facts.asking])
     _add_columns(calls, facts, "attempts")
     _add_new(calls, facts, "submissions", again=again)
+    if late := late_sends(facts.submissions):
+        calls.add("record_late_sends", *map(list, zip(*late, strict=True)))
     if facts.dequeued:
         calls.add("record_dequeued", [key for _, key in facts.dequeued])
     _add_columns(calls, facts, "parts", "progress")

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from heliograph.adapters.store.shared.customers import replayed
+from heliograph.adapters.store.shared.late_sends import late_sends
 from heliograph.adapters.store.shared.rows import MESSAGE_COLUMNS, MESSAGE_WIDTH
 from heliograph.adapters.store.shared.sql import fill
 from heliograph.adapters.store.shared.suppressions import fail_at_once, fail_suppressed
@@ -71,6 +72,19 @@ _MOVE_QUEUE = Insert(
 _INSERT_HOLD = Insert("INSERT INTO message_hold (key, began, why)", 3, _ONCE)
 _INSERT_ATTEMPT = Insert("INSERT INTO attempt (key, segment, connector, status, at)", 5, _ONCE)
 _INSERT_SENT = Insert("INSERT INTO sent (key, segment, connector, operator_id, status, at)", 6, _ONCE)
+_ADD_CONNECTOR = """
+INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
+SELECT b.block, m.account, ?2, lower(m.sender), b.first_key, b.last_key, 1 FROM message AS m
+JOIN number_block AS b ON b.block = (SELECT block FROM number_block WHERE last_key >= ?1 ORDER BY last_key LIMIT 1)
+WHERE m.key = ?1 AND m.connector <> ?2 AND b.first_key <= ?1 AND NOT EXISTS (
+    SELECT 1 FROM block_content AS c
+    WHERE c.block = b.block AND c.account = m.account AND c.connector = ?2 AND c.sender = lower(m.sender)
+      AND c.first_key <= ?1 AND c.last_key >= ?1
+)
+ON CONFLICT (block, account, connector, sender) DO UPDATE SET
+    first_key = excluded.first_key, last_key = excluded.last_key
+"""
+"""Notes in a closed block that another connector sent a message, which may be any of the block."""
 _INSERT_PART = Insert("INSERT INTO part_receipt (key, segment, state, err, at)", 5, _ONCE)
 _INSERT_PROGRESS = """
 INSERT INTO progress (key, segment, state, err, at) SELECT ?1, ?2, ?3, ?4, ?5
@@ -379,6 +393,8 @@ def _write_dispatch(db: sqlite3.Connection, facts: Facts, node: int) -> None:
         db.execute(_ASK, (many(key for _, key in facts.asking),))
     _INSERT_ATTEMPT(db, list(map(_attempt_row, facts.attempts)))
     _INSERT_SENT(db, list(map(_sent_row, facts.submissions)))
+    if late := late_sends(facts.submissions):
+        db.executemany(_ADD_CONNECTOR, late)
     if facts.dequeued:
         db.execute(_DEQUEUE, (many(key for _, key in facts.dequeued),))
     _INSERT_PART(db, list(map(_part_row, facts.parts)))

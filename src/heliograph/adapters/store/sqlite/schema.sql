@@ -897,7 +897,7 @@ CREATE TABLE number_block (
 ) STRICT;
 
 -- The accounts, connectors and senders with messages in a block, with their number, and the first and last key. A
--- search for rare messages reads only this range.
+-- search for rare messages reads only this range. A connector that sent a message later has the range of the block.
 CREATE TABLE block_content (
     block     INTEGER NOT NULL,
     account   INTEGER NOT NULL,
