@@ -31,6 +31,13 @@ async def test_each_node_reads_what_others_wrote_the_newest_first(store: Store) 
     assert await store.sign_ins.failures(START, START, THERE, 10) == [mine]
 
 
+async def test_failures_of_a_time_that_comes_again_add_up(store: Store) -> None:
+    await store.sign_ins.add([failure(b"m" * 16)], [])
+    await store.sign_ins.add([failure(b"m" * 16, failures=2)], [])
+    found = await store.sign_ins.failures(START, START, THERE, 10)
+    assert sum(each.failures for each in found) == 3
+
+
 async def test_a_place_is_known_from_its_last_time_on(store: Store) -> None:
     one, other = SignInPlace("console", b"1" * 16, START), SignInPlace("customers", b"1" * 16, START + 5)
     await store.sign_ins.add([], [one, other])

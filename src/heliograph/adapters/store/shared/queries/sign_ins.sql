@@ -4,8 +4,10 @@ INSERT INTO sign_in_key (id, key) VALUES (1, :key) ON CONFLICT (id) DO NOTHING;
 -- sign_in_key: That key.
 SELECT key FROM sign_in_key;
 
--- add_sign_in_failure: Adds failures of a name at a node within about a second.
-INSERT INTO sign_in_failure (at, node, door, name, failures) VALUES (:at, :node, :door, :name, :failures);
+-- add_sign_in_failure: Adds failures of a name at a node within about a second. After the clock was set back, a time may
+-- come again.
+INSERT INTO sign_in_failure (at, node, door, name, failures) VALUES (:at, :node, :door, :name, :failures)
+ON CONFLICT (at, node, door, name) DO UPDATE SET failures = sign_in_failure.failures + excluded.failures;
 
 -- add_sign_in_place: Makes a place known, from its time on.
 INSERT INTO sign_in_place (door, name, at) VALUES (:door, :name, :at)
