@@ -16,6 +16,7 @@ from heliograph.runtime.series_writer import SeriesWriter
 from tests.simulation.node import Node
 from tests.simulation.plans import PLANS
 from tests.simulation.world import Simulation
+from tests.support.gateway import unwatched
 from tests.support.memory_store import MemoryStore
 from tests.support.virtual_time import run
 
@@ -32,7 +33,7 @@ class CountedNode(Node):
     def environment(self) -> Environment:
         counter = SeriesCounter()
         self.world.writer = writer = SeriesWriter(counter, Refusals(), self.store.series)
-        writer.start()
+        writer.start(unwatched)
         return replace(super().environment(), watchers=(counter,))
 
 

@@ -104,6 +104,10 @@ class MemoryJournal:
         self.lines.append((level, event, fields))
 
 
+def unwatched(task: asyncio.Task[None]) -> None:
+    """Takes a task that the test does not watch."""
+
+
 class PromptIntake:
     """Commits the facts of each turn of the loop."""
 

@@ -62,7 +62,7 @@ class Alerts:
         leases = store.leases
         has_job = None if leases is None else lambda: leases.lease_job(SingleJob.ALERTS, node)
         self._watch = AlertWatch(desk, self._sender, journal, self._name, has_job)
-        self._watch.start()
+        self._watch.start(engine.watch)
 
     async def stop(self) -> None:
         """Harmless if it was never started."""

@@ -211,7 +211,6 @@ class Gateway:
         await development.prepare(store, self._secrets, self._clock, self._journal, dev=self._dev)
         if self._dev:
             self._simulated = await SimulatedOperator.start()
-        await self._remember_failures()
         self._watching = Watching(settings, self._clock, self._journal)
         self._directory = self._make_directory(store)
         self._long_polls = LongPolls(store.pulls)
@@ -220,6 +219,7 @@ class Gateway:
         )
         self._smpp_server = CustomerBinds(settings, self._clock, self._watching.binds, dev=self._dev)
         self.engine = self._make_engine(self._watching.sender(await self._make_sender()))
+        await self._remember_failures()
         await self.engine.start()
         try:
             await self._open(listening, opened)
@@ -251,9 +251,9 @@ class Gateway:
         self._refusal_writer = RefusalWriter(
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )
-        self._refusal_writer.start()
+        self._refusal_writer.start(self.engine.watch)
         self._encryption = self._make_encryption_upkeep(opened)
-        self._encryption.start()
+        self._encryption.start(self.engine.watch)
         self._start_rounds()
         await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
@@ -348,7 +348,7 @@ class Gateway:
             GuardMode.OFF if self._dev else GuardMode(self._settings.messages.guard),
             self._settings.messages.guard_young_days,
         )
-        self._guard.start()
+        self._guard.start(self.engine.watch)
         self._alerts.start(self._store, self._clock, self._journal, self.engine, self._node)
 
     def _give_up(self) -> None:
@@ -392,7 +392,7 @@ class Gateway:
             self._node,
             shared=store.leases is not None,
         )
-        await self._failure_writer.start()
+        await self._failure_writer.start(self.engine.watch)
 
     # --- parts
 

@@ -104,7 +104,7 @@ class Watching:
             api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups, self.margins,
         )  # fmt: skip
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
-        self._series_writer.start()
+        self._series_writer.start(engine.watch)
         collector.start()
         self._stop_collector = collector.stop
         from heliograph.api.serve import HEALTH

@@ -17,7 +17,7 @@ from heliograph.app.records import ToldWorry
 from heliograph.app.resources.attention import STORE_FAILS, Worry, find_all
 from heliograph.app.resources.desk import Desk
 from heliograph.domain.display import counted, duration
-from heliograph.runtime.tasks import Background
+from heliograph.runtime.tasks import Background, Watch
 
 ROUND_S: Final = 15.0
 """Seconds between two rounds."""
@@ -66,9 +66,9 @@ class AlertWatch:
         self._again = 0.0
         self._task = Background("alerts", self._run)
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
         """Starts the rounds."""
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         await self._task.stop()

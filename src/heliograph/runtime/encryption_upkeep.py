@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from heliograph.app.ports import Clock, Journal, Unavailable
 from heliograph.app.ports.encryption import CannotOpen, Encryption, KeyRefused
-from heliograph.runtime.tasks import Background
+from heliograph.runtime.tasks import Background, Watch
 
 REFRESH_S = 5.0
 """Seconds between two looks at the keys; far less than until a new key counts."""
@@ -33,9 +33,9 @@ class EncryptionUpkeep:
         self._sealing = False
         self._task = Background("encryption", self._run)
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
         """Starts the rounds."""
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         """Ends the rounds. The next run continues with the remaining rows."""

@@ -7,7 +7,7 @@ from heliograph.app.ports import Clock, SignIns, Unavailable
 from heliograph.app.records import KeyUse, SignInFailure, SignInPlace
 from heliograph.app.sending.failure_register import DAILY, PLACES, UNWRITTEN, FailureRegister
 from heliograph.domain.calendar import DAY_MS
-from heliograph.runtime.tasks import Background, every
+from heliograph.runtime.tasks import Background, Watch, every
 
 WRITE_S: Final = 1.0
 """Seconds between two writes; a crash loses the failures since the last write."""
@@ -47,13 +47,13 @@ class FailureWriter:
         self._seen: set[tuple[int, int, bytes]] = set()
         """Rows that were read and may be found again: time, node and name."""
 
-    async def start(self) -> None:
+    async def start(self, watch: Watch) -> None:
         """Reads the notes of earlier runs and other nodes, then starts to write. Raises Unavailable."""
         await self.read()
         places = await self._store.places(PLACES)
         for kind, register in self._registers.items():
             register.merge_places(each for each in reversed(places) if each.door == kind)
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         """Stops, and writes the rest if the store is available."""

@@ -6,7 +6,7 @@ from heliograph.app.observing.refusals import KEPT, MOST_KINDS, RefusalBatch, Re
 from heliograph.app.ports import Clock, Journal, RefusedRequests, Unavailable
 from heliograph.app.records import RefusedRequest
 from heliograph.domain.error import Reason
-from heliograph.runtime.tasks import Background, every
+from heliograph.runtime.tasks import Background, Watch, every
 
 WRITE_S: Final = 5.0
 """Seconds between two writes; a crash loses the refusals since the last write."""
@@ -38,9 +38,9 @@ class RefusalWriter:
         """Refusals not yet logged: their number, the last request, the account's name."""
         self._said: dict[Kind, float] = {}
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
         """Starts to write every WRITE_S."""
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         """Stops, and writes the rest if the store is available."""

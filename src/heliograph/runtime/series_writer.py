@@ -7,7 +7,7 @@ from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.ports import Series, Unavailable
 from heliograph.app.ports.series import SeriesCell
 from heliograph.domain.series import Grain
-from heliograph.runtime.tasks import Background, every
+from heliograph.runtime.tasks import Background, Watch, every
 
 MOST_CELLS: Final = 500
 """Cells of a transaction: some 30 ms of the store's writer, after which it has its turn for messages."""
@@ -27,9 +27,9 @@ class SeriesWriter:
         self._unwritten: list[SeriesCell] = []
         self._task = Background("series", every(WRITE_S, self.write))
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
         """Starts to write every WRITE_S."""
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         """Stops, and writes the remaining counts if the store takes them."""

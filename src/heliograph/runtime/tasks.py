@@ -12,6 +12,9 @@ DEEPEST = 12
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
+Watch = Callable[[asyncio.Task[None]], None]
+"""Takes a task that must not end by an error, such as `Engine.watch`."""
+
 
 def every(seconds: float, work: Work) -> Work:
     """Returns a coroutine function that repeats: wait for these seconds, then do `work`.
@@ -42,8 +45,10 @@ class Background:
         self._work = work
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
+        """Nothing else notices an error that ends the task."""
         self._task = asyncio.create_task(self._work(), name=self._name)
+        watch(self._task)
 
     async def stop(self) -> None:
         """Cancels the task, if it was started, and waits for its end."""

@@ -12,7 +12,7 @@ from heliograph.app.ports import Accounts, Clock, Guard, Journal, Unavailable
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.limits.pumping import QUIET_MS, GuardMode, TrafficCount, suspicion
-from heliograph.runtime.tasks import Background
+from heliograph.runtime.tasks import Background, Watch
 
 ROUND_S: Final = 5.0
 """Seconds between two rounds."""
@@ -58,9 +58,9 @@ class TrafficGuard:
         self._watched: dict[int, tuple[str, GuardMode]] = {}
         self._task = Background("guard", self._run)
 
-    def start(self) -> None:
+    def start(self, watch: Watch) -> None:
         """Starts the rounds."""
-        self._task.start()
+        self._task.start(watch)
 
     async def stop(self) -> None:
         """Stops; traffic not counted yet is lost."""

@@ -8,7 +8,7 @@ import pytest
 from heliograph.app.ports import Unavailable
 from heliograph.app.ports.encryption import SWITCH_MS, EncryptionState, KeyRefused, KeyVault
 from heliograph.runtime.encryption_upkeep import REFRESH_S, EncryptionUpkeep
-from tests.support.gateway import HandClock, MemoryJournal
+from tests.support.gateway import HandClock, MemoryJournal, unwatched
 from tests.support.virtual_time import run
 
 
@@ -55,7 +55,7 @@ class Chores:
 
     def run(self, seconds: float) -> None:
         async def work() -> None:
-            self.upkeep.start()
+            self.upkeep.start(unwatched)
             await asyncio.sleep(seconds)
             await self.upkeep.stop()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from heliograph.runtime.tasks import end, whereabouts
+from heliograph.runtime.tasks import Background, end, whereabouts
 from tests.support.timeouts import PATIENCE_S
 
 
@@ -33,6 +33,19 @@ async def test_a_task_that_ends_with_an_error_has_ended() -> None:
     await asyncio.sleep(0)
     await end(task)
     assert task.done()
+
+
+async def test_an_error_that_ends_background_work_is_noticed() -> None:
+    async def broken() -> None:
+        raise RuntimeError("as it happens")
+
+    watched: list[asyncio.Task[None]] = []
+    background = Background("broken", broken)
+    background.start(watched.append)
+    (task,) = watched
+    await asyncio.wait([task], timeout=PATIENCE_S)
+    assert (task.get_name(), type(task.exception())) == ("broken", RuntimeError)
+    await background.stop()
 
 
 async def test_the_wait_that_a_stir_ends_in_the_moment_of_the_cancellation() -> None:

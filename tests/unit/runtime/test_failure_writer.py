@@ -2,7 +2,7 @@
 
 from heliograph.app.sending.failure_register import DAILY, DAY_S, REFRESHED_MS, UNWRITTEN, FailureRegister
 from heliograph.runtime.failure_writer import LATE_MS, PLACE_DAYS, FailureWriter
-from tests.support.gateway import HandClock
+from tests.support.gateway import HandClock, unwatched
 from tests.support.memory_store import MemoryStore
 
 
@@ -35,7 +35,7 @@ async def test_a_restart_forgets_nothing() -> None:
     await before.writer.stop()
     clock.forward(59)
     after = OneNode(store, clock, 2)
-    await after.writer.start()
+    await after.writer.start(unwatched)
     assert after.count(after.console, "ada") == 4
     assert after.count(after.customers, "ada") == 2
     assert after.console.knows(after.console.pair("ada", "192.0.2.1"))
@@ -56,7 +56,7 @@ async def test_wrong_codes_are_counted_for_a_day_over_restarts() -> None:
     clock.forward(DAY_S - 1)
     await before.writer.forget()
     after = OneNode(store, clock, 2)
-    await after.writer.start()
+    await after.writer.start(unwatched)
     assert (after.count(after.codes, "ada"), after.count(after.console, "ada")) == (3, 0)
     await after.writer.stop()
     clock.forward(7)

@@ -8,7 +8,7 @@ from heliograph.app.records import RefusalQuery
 from heliograph.domain.error import NO_CREDIT, Fault
 from heliograph.runtime import refusal_writer
 from heliograph.runtime.refusal_writer import LINES, SAY_S, WRITE_S, RefusalWriter
-from tests.support.gateway import HandClock, MemoryJournal
+from tests.support.gateway import HandClock, MemoryJournal, unwatched
 from tests.support.memory_store import MemoryStore
 from tests.support.virtual_time import run
 
@@ -71,7 +71,7 @@ def test_it_writes_by_itself_and_at_the_stop() -> None:
         import asyncio
 
         rig = Rig()
-        rig.writer.start()
+        rig.writer.start(unwatched)
         rig.refuse()
         await asyncio.sleep(WRITE_S + 1)
         assert await rig.written() == 1

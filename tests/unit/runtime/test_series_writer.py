@@ -15,6 +15,7 @@ from heliograph.domain.error import Fault
 from heliograph.domain.series import Cell, Grain
 from heliograph.runtime import series_writer
 from heliograph.runtime.series_writer import SeriesWriter
+from tests.support.gateway import unwatched
 from tests.support.memory_store import MemoryStore
 from tests.support.store import START, Given
 
@@ -71,7 +72,7 @@ async def test_what_is_being_written_at_a_stop_is_counted_once(monkeypatch: pyte
         await may_end.wait()
 
     monkeypatch.setattr(rig.store.series, "add", slow)
-    rig.writer.start()
+    rig.writer.start(unwatched)
     await began.wait()
     stop = asyncio.create_task(rig.writer.stop())
     await asyncio.sleep(0)
