@@ -442,6 +442,7 @@ async def test_what_is_typed_is_quoted_as_it_will_be_charged(house: AdminHouse, 
     quoted = text_of(await ada.post("/send/quote", SEND | {"recipients": "0170"}))
     assert "The destination must" in quoted
     quoted = text_of(await ada.post("/send/quote", SEND | {"content": "x" * 71_401}))
+    assert "Encoding – Segments – Recipients –" in quoted, "it is not counted"
     assert "The text has more than 71,400 characters" in quoted
 
 

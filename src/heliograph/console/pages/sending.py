@@ -65,6 +65,9 @@ BEYOND: Final = {
 
 KINDS = ("text", "unicode", "flash", "binary")
 
+_TOO_LONG: Final = f"The text has more than {recipients.MAX_TEXT_CHARS:,} characters; shorten it."
+"""Longer texts are not counted: 8 MB would stop the event loop for a second."""
+
 
 @dataclass(slots=True)
 class Draft:
@@ -122,8 +125,11 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
         "problem": "",
         "sent_as": set(),
         "bad": 0,
-        "personal": bool(recipients.columns_in(text)),
+        "personal": False,
     }
+    if len(text) > recipients.MAX_TEXT_CHARS:
+        return told | {"problem": _TOO_LONG}
+    told["personal"] = bool(recipients.columns_in(text))
     if text and not (kind is Kind.BINARY and segment.hex_problem(text)):
         encoding, told["segments"] = segment.count(text, kind)
         told["encoding"] = encoding.label
@@ -180,7 +186,7 @@ async def _draft(request: PageRequest, values: Mapping[str, str]) -> Draft:
         wants_receipt=bool(values.get("receipt")),
     )
     if len(str(template.content)) > recipients.MAX_TEXT_CHARS:
-        raise invalid("content", f"The text has more than {recipients.MAX_TEXT_CHARS:,} characters; shorten it.")
+        raise invalid("content", _TOO_LONG)
     unknown = [name for name in recipients.columns_in(str(template.content)) if name not in table.columns]
     if unknown and not table.plain:
         raise invalid(
