@@ -361,6 +361,12 @@ async def test_a_connector_is_changed(store: Store) -> None:
     assert (await store.network.tables()).connectors == [changed]
     with pytest.raises(Missing):
         await store.network.update_connector(replace(added, id=99))
+    revision = (await store.network.tables()).revision
+    with pytest.raises(Missing):
+        await store.network.update_connector(replace(added, window=7), revision - 1)
+    assert (await store.network.tables()).connectors == [changed]
+    await store.network.update_connector(replace(changed, window=7), revision)
+    assert (await store.network.tables()).connectors == [replace(changed, window=7)]
 
 
 async def test_routes_go_with_their_connector(store: Store, given: Given, account: Account) -> None:

@@ -54,11 +54,13 @@ async def test_a_session_that_is_closed_is_gone(store: Store) -> None:
 async def test_a_new_password_or_role_ends_the_sessions(store: Store) -> None:
     await store.users.create(ADA)
     await store.users.open_session(SESSION)
-    await store.users.update(replace(ADA, password_hash="new", role=UserRole.VIEWER))
+    await store.users.update("ada", "new")
     assert await store.users.session(SESSION.digest, START) is None
+    assert await store.users.find("ada") == replace(ADA, password_hash="new")
+    await store.users.update("ada", role=UserRole.VIEWER)
     assert await store.users.find("ada") == AdminUser("ada", "new", UserRole.VIEWER, START)
     with pytest.raises(Missing):
-        await store.users.update(replace(ADA, name="eve"))
+        await store.users.update("eve", "new")
 
 
 async def test_a_user_who_is_removed_is_signed_out(store: Store) -> None:

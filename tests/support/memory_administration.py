@@ -48,6 +48,7 @@ from heliograph.app.records import (
     AuditLink,
     AuditQuery,
     Usage,
+    UserRole,
 )
 from heliograph.domain.message.ids import time_of
 from heliograph.domain.money.amounts import EntryKind
@@ -277,9 +278,9 @@ class MemoryNetwork(MemoryPart):
         rows.revision += 1
         return replace(added)
 
-    async def update_connector(self, connector: Connector) -> None:
+    async def update_connector(self, connector: Connector, revision: int | None = None) -> None:
         rows = self._open()
-        if connector.id not in rows.connectors:
+        if connector.id not in rows.connectors or revision not in (None, rows.revision):
             raise Missing("no such connector")
         if any(each.name == connector.name and each.id != connector.id for each in rows.connectors.values()):
             raise Exists(connector.name)
@@ -558,12 +559,13 @@ class MemoryUsers(MemoryPart):
     def _as_now(self, user: AdminUser) -> AdminUser:
         return replace(user, second_factor=any(each.user == user.name for each in self._place.people.factors))
 
-    async def update(self, user: AdminUser) -> None:
+    async def update(self, name: str, password_hash: str | None = None, role: UserRole | None = None) -> None:
         users = self._place.staff().users
-        if user.name not in users:
-            raise Missing(user.name)
-        users[user.name] = replace(users[user.name], password_hash=user.password_hash, role=user.role)
-        self._end_sessions(user.name)
+        if name not in users:
+            raise Missing(name)
+        was = users[name]
+        users[name] = replace(was, password_hash=password_hash or was.password_hash, role=role or was.role)
+        self._end_sessions(name)
 
     async def remove(self, name: str) -> None:
         if self._place.staff().users.pop(name, None) is None:

@@ -1,7 +1,6 @@
 """Signing in to the console, and admin tokens."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from heliograph.admin_api.drawn import operations_of
 from heliograph.app.admin import sign_in
 from heliograph.app.admin.sign_in import SignIn
 from heliograph.app.admin.signed_state import SignedState
-from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AuditQuery, Scope, UserRole
+from heliograph.app.records import SCOPES_OF, TOKEN_SCOPES, AdminUser, AuditQuery, Scope, UserRole
 from heliograph.app.resources import users
 from heliograph.app.resources.description import Resource
 from heliograph.app.resources.desk import Actor, Desk, Invalid
@@ -374,10 +373,29 @@ async def test_a_role_that_changes_while_a_password_is_hashed_stays_changed(hous
     assert house.secrets.verify_password(found.password_hash, "another horse")
 
 
+async def test_a_password_that_changes_while_a_role_is_set_stays_changed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = house.store.users.find
+
+    async def find_before_the_change(name: str) -> AdminUser | None:
+        found = await find(name)
+        monkeypatch.undo()
+        await users.set_password(house.staff, "ada", "another horse")
+        return found
+
+    monkeypatch.setattr(house.store.users, "find", find_before_the_change)
+    await users.set_role(house.staff, "ada", UserRole.VIEWER)
+    changed = await find("ada")
+    assert changed is not None
+    assert changed.role is UserRole.VIEWER
+    assert house.secrets.verify_password(changed.password_hash, "another horse")
+
+
 async def test_a_hash_of_before_is_made_anew_and_nobody_is_signed_out(house: House) -> None:
     user = await house.store.users.find("ada")
     assert user is not None
-    await house.store.users.update(replace(user, password_hash=f"old {user.password_hash}"))
+    await house.store.users.update("ada", f"old {user.password_hash}")
     first = await house.access.sign_in("ada", "correct horse", "x")
     assert await house.store.users.find("ada") == user
     await house.access.sign_in("ada", "correct horse", "x")

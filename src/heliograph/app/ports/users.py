@@ -14,6 +14,7 @@ from heliograph.app.records import (
     KeyUse,
     SignInFailure,
     SignInPlace,
+    UserRole,
 )
 
 
@@ -28,8 +29,11 @@ class Users(Protocol):
 
     async def find(self, name: str) -> AdminUser | None: ...
 
-    async def update(self, user: AdminUser) -> None:
-        """Changes the password's hash and the role, and ends the sessions of the user. Raises Missing."""
+    async def update(self, name: str, password_hash: str | None = None, role: UserRole | None = None) -> None:
+        """Changes the password's hash or the role, and ends the sessions of the user. Raises Missing.
+
+        None stays as it is in the store, where another administrator may have changed it meanwhile.
+        """
 
     async def remove(self, name: str) -> None:
         """Removes the user and ends its sessions. Raises Missing."""

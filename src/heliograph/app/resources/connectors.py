@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, Final
 
-from heliograph.app.configuration import DRAIN, OFF, ON, Connector, Exists, Missing
+from heliograph.app.configuration import DRAIN, OFF, ON, Connector, Exists, Missing, Tables
 from heliograph.app.connector_kind import SMPP, ConnectorKind, Setting
 from heliograph.app.ports import ConnectorReport
 from heliograph.app.ports.carrier_state import FRESH_MS
@@ -49,7 +50,11 @@ async def all_connectors(desk: Desk) -> list[Connector]:
 
 async def connector_of(desk: Desk, name: str) -> Connector:
     """Returns a connector by its name. Raises NoSuch, and the store's Unavailable."""
-    for each in (await desk.store.network.tables(large=False)).connectors:
+    return _named(await desk.store.network.tables(large=False), name)
+
+
+def _named(tables: Tables, name: str) -> Connector:
+    for each in tables.connectors:
         if each.name == name:
             return each
     raise NoSuch("connector", name)
@@ -121,21 +126,21 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     A change that would send the stored secret to another host, with another name or with less protection needs the
     secret again, unless the desk's actor can read secrets.
     """
-    found = await connector_of(desk, name)
     settings = _with_state(settings)
-    kind = desk.kinds[found.kind]
-    changed = _changed(desk, found, settings, options or {})
-    moved = [] if desk.reads_secrets else kind.moved(found, changed)
-    for secret in kind.secrets(found) if moved else ():
-        if secret not in settings:
-            names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
-            raise Invalid(secret, f"give it again, because the change of {names} sends it to another receiver")
-    try:
+    while True:
+        tables = await desk.store.network.tables(large=False)
+        found = _named(tables, name)
+        kind = desk.kinds[found.kind]
+        changed = _changed(desk, found, settings, options or {})
+        moved = [] if desk.reads_secrets else kind.moved(found, changed)
+        for secret in kind.secrets(found) if moved else ():
+            if secret not in settings:
+                names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
+                raise Invalid(secret, f"give it again, because the change of {names} sends it to another receiver")
         audited = desk.audited("connector.set", name, _told(kind, settings, options or {}))
-        await audited.network.update_connector(changed)
-    except Missing:
-        raise NoSuch("connector", name) from None
-    return await _answer(desk, changed)
+        with suppress(Missing):  # another administrator changed it meanwhile: this change then comes on top of that
+            await audited.network.update_connector(changed, tables.revision)
+            return await _answer(desk, changed)
 
 
 async def remove(desk: Desk, name: str) -> None:

@@ -5,7 +5,6 @@ cannot make other tokens.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from heliograph.app.configuration import Exists, Missing
@@ -53,9 +52,7 @@ async def set_password(desk: Desk, name: str, password: str | None = None) -> di
     await _user(desk, name)
     chosen = password or _made_up(desk)
     password_hash = await desk.hash_password(chosen)
-    # Read again after the slow hash: a change in the meantime, such as another role, must stay.
-    changed = replace(await _user(desk, name), password_hash=password_hash)
-    await _update(desk.audited("admin.set-password", name), changed)
+    await _update(desk.audited("admin.set-password", name), name, password_hash=password_hash)
     return {"name": name, "password": None if password else chosen}
 
 
@@ -63,7 +60,7 @@ async def set_role(desk: Desk, name: str, role: UserRole) -> dict[str, Any]:
     """Changes the user's role, and ends their sessions."""
     user = await _user(desk, name)
     audited = desk.audited("admin.set-role", name, {"role": role.value, "was": user.role.value})
-    await _update(audited, replace(user, role=role))
+    await _update(audited, name, role=role)
     return {"name": name, "role": role}
 
 
@@ -95,11 +92,11 @@ async def _user(desk: Desk, name: str) -> AdminUser:
     return found
 
 
-async def _update(audited: Store, user: AdminUser) -> None:
+async def _update(audited: Store, name: str, *, password_hash: str | None = None, role: UserRole | None = None) -> None:
     try:
-        await audited.users.update(user)
+        await audited.users.update(name, password_hash, role)
     except Missing:
-        raise NoSuch("admin user", user.name) from None
+        raise NoSuch("admin user", name) from None
 
 
 def _made_up(desk: Desk) -> str:

@@ -42,11 +42,10 @@ class StoredUsers(Operations):
         return None if found is None else _user(found)
 
     @write
-    def update(self, user: AdminUser) -> Steps[None]:
-        updated = yield Q.update_user(name=user.name, password_hash=user.password_hash, role=user.role.value)
-        if not updated:
+    def update(self, name: str, password_hash: str | None = None, role: UserRole | None = None) -> Steps[None]:
+        if not (yield Q.update_user(name=name, password_hash=password_hash, role=role and role.value)):
             raise Missing("no such admin user")
-        yield Q.end_sessions(name=user.name)
+        yield Q.end_sessions(name=name)
 
     @write
     def remove(self, name: str) -> Steps[None]:

@@ -10,8 +10,9 @@ FROM admin_user AS u WHERE u.name = :name;
 INSERT INTO admin_user (name, password_hash, role, created) VALUES (:name, :password_hash, :role, :created)
 ON CONFLICT DO NOTHING RETURNING 1;
 
--- update_user: Changes the password and the role of a user.
-UPDATE admin_user SET password_hash = :password_hash, role = :role WHERE name = :name RETURNING 1;
+-- update_user: Changes the password or the role of a user; NULL stays as it is.
+UPDATE admin_user SET password_hash = coalesce(:password_hash, password_hash), role = coalesce(:role, role)
+WHERE name = :name RETURNING 1;
 
 -- remove_user: Removes a user.
 DELETE FROM admin_user WHERE name = :name RETURNING 1;
