@@ -70,9 +70,11 @@ class Listening:
 
         await self._stop_waiting()
         http = self._settings.http
+        smpp_server = self._settings.smpp_server
+        smpp = smpp_server.connections if smpp_server.listen or smpp_server.tls_listen else 0
         wanted = http.connections + (0 if self.certificate is None else most_handshakes(http.connections))
         shares = Shares(
-            most_connections(wanted) * http.connections // wanted,
+            most_connections(wanted, smpp) * http.connections // wanted,
             http.connections_per_address,
             http.unfinished_per_address,
             http.refused_work_per_address / 1_000,

@@ -50,15 +50,16 @@ async def give_back_now_and_then() -> None:
         give_back_what_is_free()
 
 
-def most_connections(wanted: int) -> int:
-    """Raises the process's soft limit of open files for `wanted` connections, up to the hard limit. Returns how many
-    connections are possible: at most half of the files if files are few.
+def most_connections(wanted: int, others: int = 0) -> int:
+    """Raises the process's soft limit of open files for `wanted` connections beside `others`, up to the hard limit.
+    Returns how many of the wanted connections are possible: at most half of the files if files are few.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
-    needed = wanted + RESERVED
+    reserved = RESERVED + others
+    needed = wanted + reserved
     if soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(wanted, max(soft - RESERVED, soft // 2))
+    return min(wanted, max(soft - reserved, soft // 2))
