@@ -1,17 +1,24 @@
 """Makes files and directories survive a power loss under their names. A store does so for its own files."""
 
+import errno
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+_CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)
+
 
 def sync(path: Path) -> None:
-    """Returns when a file's octets are on disk; of a directory, the names in it. Raises OSError."""
+    """Returns when a file's octets are on disk; of a directory, the names in it, if its file system can sync them: SMB
+    cannot. Raises OSError."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_SYNC or not stat.S_ISDIR(os.fstat(number).st_mode):
+            raise
     finally:
         os.close(number)
 

@@ -1,5 +1,6 @@
 """What has to be there after a loss of power is synced, its name too."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -37,6 +38,22 @@ def test_where_directories_cannot_be_synced_they_are_made(tmp_path: Path, monkey
     monkeypatch.setattr(os, "fsync", refuse)
     make_folder(tmp_path / "one" / "two")
     assert (tmp_path / "one" / "two").is_dir()
+
+
+def test_where_directories_cannot_be_synced_their_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, code = tmp_path / "file", errno.EINVAL
+    file.touch()
+
+    def refuse(number: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    sync(tmp_path)
+    with pytest.raises(OSError, match="Invalid"):
+        sync(file)
+    code = errno.EIO
+    with pytest.raises(OSError, match="error"):
+        sync(tmp_path)
 
 
 def test_what_cannot_be_made_is_an_error(tmp_path: Path) -> None:
