@@ -110,5 +110,7 @@ async def test_the_margin_is_exact_over_changes_of_price_and_cost_at_noon(house:
     )
     for query in ("by=colour", "by=plan,plan", "from=2027-01-02&to=2027-01-01", too_long):
         assert fault(await house.ask(token, "GET", "/reports/margin", query=query))[0] == 400
+    early = await house.ask(token, "GET", "/reports/margin", query="from=1970-01-01")
+    assert fault(early)[::2] == (400, "from"), "else it would be the last day"
     poor = await house.token("reports:read")
     assert fault(await house.ask(poor, "GET", "/reports/margin"))[0] == 403

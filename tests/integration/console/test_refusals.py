@@ -30,6 +30,9 @@ async def test_refused_requests_are_shown_by_account_and_reason(house: AdminHous
     assert "POST /api/v1/messages 400 to The destination must" in narrow
     assert "192.0.2.7 mine" in text_of(page)
     assert "other suspended" not in narrow
+    house.gateway.clock.ms += 59 * 60_000
+    last = text_of(await ada.get(PAGE, "hours=1"))
+    assert "Last hour: 4 requests Counted by the hour, from 2027-01-15 07:00:00 on." in last
 
 
 async def test_what_a_customer_sent_cannot_do_anything_here(house: AdminHouse, ada: Browser) -> None:

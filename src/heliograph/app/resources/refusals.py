@@ -111,7 +111,7 @@ REFUSALS = Resource(
             reads=(
                 Field("account", Reference("account"), "Only requests of this account.", None),
                 Field("reason", Choice(Reason), "Only requests with this reason.", None),
-                Field("hours", Whole(1, MOST_HOURS), "Hours back from now.", 24),
+                Field("hours", Whole(1, MOST_HOURS), "Hours back from now. Counts begin with the whole hour.", 24),
                 Field("limit", Whole(1, PAGE), "The most requests in `latest`.", 50),
             ),
             answers=(

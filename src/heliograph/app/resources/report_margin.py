@@ -7,10 +7,10 @@ from typing import Any, Final
 from heliograph.app.configuration import Cost, MobileNetwork
 from heliograph.app.ports.large_tables import PART_ROWS, CostQuery
 from heliograph.app.records import Earning, Scope
+from heliograph.app.resources.costs import UNTIL
 from heliograph.app.resources.description import Operation
 from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.resources.fields import Credits, Field, Item, Moment, Rows, Text, Whole
-from heliograph.app.resources.prices import SINCE
 from heliograph.app.resources.report_periods import MOST_DAYS
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.message.ids import first_key_at, time_of
@@ -251,11 +251,11 @@ MARGIN: Final = Operation(
             example="connector,country",
         ),
         replace(
-            SINCE,
+            UNTIL,
             name="from",
             meaning="Start: a day or ISO 8601, in UTC without an offset; empty: 24 hours.",
         ),
-        replace(SINCE, name="to", meaning=f"End, excluded, up to {MOST_DAYS:,} days after the start; empty: now."),
+        replace(UNTIL, name="to", meaning=f"End, excluded, up to {MOST_DAYS:,} days after the start; empty: now."),
     ),
     answers=(
         Field("from", Moment(), "Start, included."),

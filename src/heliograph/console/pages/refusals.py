@@ -43,6 +43,7 @@ async def show(request: PageRequest) -> PageResponse:
         reason=reason,
         spans=SPANS,
         hours=hours,
+        first=(request.now - int(hours) * HOUR_MS) // HOUR_MS * HOUR_MS,
         chart="" if report is None else _chart(report, int(hours), request.now, zone(request.zone)),
     )
 
