@@ -36,13 +36,9 @@ NEVER_HERE = {
     "heliograph_connector_cap_used_ratio",
     "heliograph_margin_credits",
     "heliograph_margin_unknown_parts_total",
-    "heliograph_messages_failed_total",
     "heliograph_operator_errors_total",
     "heliograph_tls_certificate_end_seconds",
     "heliograph_tls_handshakes_total",
-    "heliograph_esme_binds_total",
-    "heliograph_esme_submits_total",
-    "heliograph_esme_deliveries_total",
 }
 """Metrics whose labels appear with what they count, and that does not happen here."""
 

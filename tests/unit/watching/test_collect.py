@@ -14,7 +14,7 @@ from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
 from tests.support.connectors import smpp_connector
-from tests.support.gateway import HandClock, failure_register
+from tests.support.gateway import HandClock, failure_register, unwatched
 from tests.support.memory_reading import MemoryUpkeep
 from tests.support.memory_store import MemoryStore
 from tests.support.store import SECOND, START, Given
@@ -37,7 +37,7 @@ def engine() -> Any:
         carrier_states=list, connector_names=lambda: {1: "op1", 2: "op2"}, matcher=matcher,
         caps=SimpleNamespace(used=list),
         notifier=SimpleNamespace(in_the_air=0), dispatcher=SimpleNamespace(lanes={}),
-        past_lost=False,
+        past_lost=False, watch=unwatched,
         gatherer=SimpleNamespace(healthy=True, failures=0, refused_facts=SimpleNamespace(counts=Counter())),
     )  # fmt: skip
 
@@ -102,6 +102,17 @@ def test_a_connector_shows_its_breaker_and_each_reason_to_leave_it(tmp_path: Pat
         ("heliograph_failovers_total", "op1", "refused"): 0, ("heliograph_failovers_total", "op1", "unusable"): 0,
         ("heliograph_failovers_total", "op1", "undelivered"): 0, ("heliograph_failovers_total", "op1", "returned"): 3,
     }  # fmt: skip
+
+
+def test_what_alerts_compare_is_there_from_the_start_on(tmp_path: Path) -> None:
+    collector = Collector(MessageCounters(), engine(), MemoryStore(), HandClock(), {}, tmp_path, Refusals(), {})
+    samples = {(sample.name, *sample.labels): sample.value for sample in collector.samples()}
+    for sample in (
+        ("heliograph_messages_final_total", "DELIVRD"),
+        ("heliograph_messages_failed_total", "REJECTD"),
+        ("heliograph_esme_deliveries_total", "0x00000000"),
+    ):
+        assert samples[sample] == 0
 
 
 SHOWN = ("heliograph_store_up", "heliograph_data_free_bytes")

@@ -35,6 +35,7 @@ from heliograph.app.sending.failure_register import SIGN_IN_PROBLEMS, FailureReg
 from heliograph.domain.error import Reason
 from heliograph.domain.limits.gate import Holder
 from heliograph.domain.message.opt_out import Wish
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import SCHEDULED, Stage
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import format_credits
@@ -52,6 +53,12 @@ HELD_COUNTED = 100_000
 """Most held messages that are counted for each hold of the pumping guard."""
 
 _OUTCOMES = ("accepted", "deferred", "refused", "unknown")
+_ENDS = tuple(state for state in Delivery if state not in (Delivery.ENROUTE, Delivery.ACCEPTD))
+"""States with a sample from the start on. Alerts divide by them, and a missing sample has no rate, not even 0."""
+
+_SUCCESS = 0
+"""The command_status of success, which has a sample from the start on, too."""
+
 _REMOVED = "(removed)"
 """Replaces the names of connectors that were removed before their name was known."""
 
@@ -111,6 +118,7 @@ class Collector:
     def start(self) -> None:
         """Starts a task that reads the store now and then."""
         self._task = asyncio.create_task(self._keep_fresh(), name="metrics")
+        self._engine.watch(self._task)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -166,10 +174,12 @@ class Collector:
             yield Sample("heliograph_requests_refused_total", (reason.value,), self._refusals.counts[reason])
         replayed = counters.verdicts[Verdict.REPLAYED] + self._refusals.replayed
         yield Sample("heliograph_requests_refused_total", ("replayed",), replayed)
-        for state, number in sorted(counters.finals.items()):
-            yield Sample("heliograph_messages_final_total", (state.name,), number)
-        for state, number in sorted(counters.failures.items()):
-            yield Sample("heliograph_messages_failed_total", (state.name,), number)
+        for name, ends in (
+            ("heliograph_messages_final_total", counters.finals),
+            ("heliograph_messages_failed_total", counters.failures),
+        ):
+            for state in sorted({*_ENDS, *ends}):
+                yield Sample(name, (state.name,), ends[state])
         for status, number in sorted(self._responses.items()):
             yield Sample("heliograph_http_responses_total", (str(status),), number)
         for why in REASONS:
@@ -193,8 +203,8 @@ class Collector:
             ("heliograph_esme_submits_total", binds.submissions),
             ("heliograph_esme_deliveries_total", binds.deliveries),
         ):
-            for status, number in sorted(counts.items()):
-                yield Sample(name, ("none" if status == NO_ANSWER else f"0x{status:08X}",), number)
+            for status in sorted({_SUCCESS, *counts}):
+                yield Sample(name, ("none" if status == NO_ANSWER else f"0x{status:08X}",), counts[status])
 
     def _commits(self) -> Iterator[Sample]:
         gatherer = self._engine.gatherer
