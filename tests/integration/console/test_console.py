@@ -375,6 +375,13 @@ async def test_a_receipt_that_goes_to_a_bind_is_shown(house: AdminHouse, ada: Br
     assert "It is sent when the message has reached its final state." in text
 
 
+async def test_a_message_is_moved_into_the_second_of_two_equal_hours(house: AdminHouse, ada: Browser) -> None:
+    await house.gateway.change_account(timezone="Europe/Berlin")
+    message = await sent(house, time="2027-02-01 10:00:00")
+    page = await ada.follow(await ada.post(f"/messages/{message}/reschedule", {"time": "2027-10-31T01:30"}))
+    assert 'for <time datetime="2027-10-31T01:30:00Z">' in page.text
+
+
 async def test_a_scheduled_message_is_moved_and_cancelled(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house, time="2027-02-01 10:00:00")
     path = f"/messages/{message}"

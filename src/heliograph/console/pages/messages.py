@@ -2,7 +2,6 @@
 
 from collections import Counter
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from heliograph.admin_api.request import cursor, parse_cursor, parse_key
 from heliograph.app.records import ExportFormat, Scope, Search
@@ -22,7 +21,7 @@ from heliograph.console.request import (
     problem_of,
     written_file,
 )
-from heliograph.domain.calendar import format_local
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.display import counted
 from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.receipt import in_words
@@ -245,9 +244,8 @@ async def cancel(request: PageRequest) -> PageResponse:
 
 async def reschedule(request: PageRequest) -> PageResponse:
     at = minute_of(request.form.get("time", ""), "time")
-    view = await messages.look(request.desk, request.path["id"])
-    time = "" if at is None else format_local(at, ZoneInfo(view.account.timezone))
-    await messages.reschedule(request.desk, request.path["id"], time)
+    # in UTC: in the account's zone, an hour of the year occurs twice
+    await messages.reschedule(request.desk, request.path["id"], "" if at is None else format_utc(at))
     return request.go(f"/messages/{request.path['id']}", "The message has a new time.")
 
 
