@@ -628,6 +628,7 @@ async def test_messages_are_found_and_told_in_full(house: AdminHouse, token: str
         ("reference=order-1&end=2000-01-01T00:00:00Z", []),
         (f"text={message}&status=delivered", []),
         (f"text={message}&status=pending&start=2000-01-01T00:00:00Z", [message]),
+        (f"text={message}&account=acme&status=undelivered&start=2000-01-01T00:00:00Z", []),
     ):
         found = (await house.ask(token, "GET", "/messages", query=query)).json
         assert [each["id"] for each in found["messages"]] == known, query

@@ -865,6 +865,9 @@ async def test_a_line_of_the_ledger_leads_to_its_message(house: AdminHouse, ada:
     batch = await ada.get(links[0])
     assert "/console/messages?account=acme" in str(batch.header("location"))
     assert "431234567890" in (await ada.follow(batch)).text
+    await sent(house, to="491701234567,447700900123", time="2027-02-01 10:00:00")
+    links = re.findall(r'href="/console(/accounts/acme/entry/\d+)"', (await ada.get("/accounts/acme")).text)
+    assert "447700900123" in (await ada.follow(await ada.get(links[0]))).text
 
 
 CONNECTOR = {

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from heliograph.app.records import Hit, Search
 from heliograph.app.resources.messages import fits
 from heliograph.domain.csv_lines import csv_line, harmless, plain
+from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.status import MessageStatus
 from tests.support.use_case_fakes import Messages, SetClock
 
 
@@ -89,3 +91,12 @@ def test_numbers_and_words_stay_as_they_are(cell: str) -> None:
 def test_a_line_is_read_back_as_it_was_made_harmless(cells: list[str]) -> None:
     (read,) = csv.reader(io.StringIO(csv_line(*cells).decode(), newline=""))
     assert read == [harmless(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("status", [None, MessageStatus.UNDELIVERED])
+def test_times_are_of_sending_within_an_account(status: MessageStatus | None) -> None:
+    scheduled = hit(key=first_key_at(1_000), time=5_000)
+    for account, at in ((None, 1_000), (1, 5_000)):
+        found = [each for each in (1_000, 5_000) if fits(Search(account, "", status, each, each + 9), scheduled)]
+        assert found == [at], account
+    assert not fits(Search(2), scheduled)

@@ -91,7 +91,7 @@ def fits(search: Search, hit: Hit) -> bool:
     message = hit.message
     if search.account not in (None, message.account) or search.status not in (None, hit.status):
         return False
-    at = ids.time_of(message.key) if search.by_acceptance else message.time
+    at = ids.time_of(message.key) if search.account is None else message.time
     if not (search.start or at) <= at <= (at if search.end is None else search.end):
         return False
     if search.connector not in (None, message.connector, hit.sent_by):

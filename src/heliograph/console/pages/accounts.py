@@ -129,12 +129,16 @@ async def _usage(request: PageRequest, name: str, days: int) -> Mapping[str, obj
 
 
 async def entry(request: PageRequest) -> PageResponse:
-    """Leads from an entry of the ledger to its message; for a batch, to the messages of that minute."""
-    number = parse_key(request.path["key"]) or 0
-    record = await request.desk.store.messages.trace(number)
+    """Leads from an entry of the ledger to its message; for a batch, to the messages of its minute."""
+    number, messages = parse_key(request.path["key"]) or 0, request.desk.store.messages
+    record = await messages.trace(number)
     if record is not None:
         return request.go(f"/messages/{ids.to_hex(number, record.message.tail)}")
-    minute = datetime.fromtimestamp(ids.time_of(number) / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
+    # the messages of a batch follow it, and may be scheduled: messages of an account are searched by sending times
+    first = await messages.earnings(number, ids.first_key_at(ids.time_of(number) + 1_000), 1)
+    record = await messages.trace(first[0].key) if first else None
+    at = ids.time_of(number) if record is None else record.message.time
+    minute = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
     return request.go("/messages", account=request.path["name"], start=minute, end=minute)
 
 
