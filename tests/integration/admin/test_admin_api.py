@@ -666,6 +666,8 @@ async def test_the_messages_of_a_reference_come_in_pages(house: AdminHouse, toke
     last = (await house.ask(token, "GET", "/messages", query=query)).json
     found = [each["to"] for each in first["messages"] + last["messages"]]
     assert (found, last["cursor"]) == (["491701234569", "491701234568", "491701234567"], None)
+    found = (await house.ask(token, "GET", "/messages", query="reference=order-2&number=491701234568")).json["messages"]
+    assert [each["to"] for each in found] == ["491701234568"]
 
 
 async def test_the_route_of_a_message_tells_amounts_to_readers_of_prices_alone(house: AdminHouse) -> None:

@@ -81,15 +81,17 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
 
 
 async def referenced(desk: Desk, reference: str, search: Search) -> list[Hit]:
-    """Returns up to HITS messages of requests with this reference that fit the search by all but the number."""
+    """Returns up to HITS messages of requests with this reference that fit the search."""
     found = await desk.store.messages.referenced(reference, search.account, HITS)
     return [hit for hit in found if fits(search, hit)]
 
 
 def fits(search: Search, hit: Hit) -> bool:
-    """Returns True if the message matches the search by all but the number."""
+    """Returns True if the message matches the search."""
     message = hit.message
     if search.account not in (None, message.account) or search.status not in (None, hit.status):
+        return False
+    if not message.destination.startswith(search.number):
         return False
     at = ids.time_of(message.key) if search.account is None else message.time
     if not (search.start or at) <= at <= (at if search.end is None else search.end):
