@@ -68,7 +68,7 @@ class RenewableCertificate:
                 return text
             self._problem = ""
             self.tls.loaded = loaded
-            self._journal.log("info", "tls.renewed", until=until(loaded))
+            self._journal.log("info", "tls.renewed", file=str(self._files.certificate), until=until(loaded))
             self._warn(loaded)
             return ""
 
@@ -91,7 +91,8 @@ class RenewableCertificate:
         left = loaded.validity.end - now
         if left < SOON_S:
             self._warned = now
-            self._journal.log("warning", "tls.ends_soon", until=until(loaded), problem=ends_in(left))
+            file = str(self._files.certificate)
+            self._journal.log("warning", "tls.ends_soon", file=file, until=until(loaded), problem=ends_in(left))
 
 
 def files_of(settings: Settings) -> CertificateFiles | None:

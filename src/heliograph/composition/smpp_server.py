@@ -110,9 +110,18 @@ class CustomerBinds:
 def _certificate(settings: SmppServerSettings, journal: Journal) -> "RenewableCertificate":
     from heliograph.composition.certificates import RenewableCertificate
 
+    files = files_of(settings)
+    assert files is not None
+    return RenewableCertificate(files, 0, journal)
+
+
+def files_of(settings: SmppServerSettings) -> CertificateFiles | None:
+    """Returns the files of the server's certificate, or None without TLS. Raises Unusable if none is named."""
+    if not settings.tls_listen:
+        return None
     if not settings.cert_file:
         raise Unusable(
             "smpp_server.tls_listen is set and smpp_server.cert_file is not: there is no certificate to show"
         )
     key = Path(settings.key_file) if settings.key_file else None
-    return RenewableCertificate(CertificateFiles(Path(settings.cert_file), key, protocols=()), 0, journal)
+    return CertificateFiles(Path(settings.cert_file), key, protocols=())

@@ -456,6 +456,15 @@ def test_failures_say_what_was_wrong_and_what_to_do(run: Run, arguments: list[st
     assert "Traceback" not in result.stderr
 
 
+def test_the_doctor_looks_at_the_certificate_of_the_smpp_server(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOGRAPH_SMPP_SERVER_TLS_LISTEN", "127.0.0.1:0")
+    monkeypatch.setenv("HELIOGRAPH_SMPP_SERVER_CERT_FILE", "/nowhere.pem")
+    checks = json.loads(run("doctor", "--no-binds", "--json").stdout)["checks"]
+    (found,) = [each for each in checks if "certificate" in each["check"]]
+    assert (found["check"], found["result"]) == ("SMPP certificate", "fail")
+    assert "/nowhere.pem cannot be read" in found["detail"]
+
+
 @pytest.mark.parametrize("setting", ["HTTP_LISTEN", "HTTP_TLS_LISTEN", "SMPP_SERVER_LISTEN", "SMPP_SERVER_TLS_LISTEN"])
 def test_a_development_run_listens_at_no_address_beyond_loopback(
     run: Run, setting: str, monkeypatch: pytest.MonkeyPatch

@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heliograph.app.configuration import Connector
     from heliograph.app.resources.desk import Desk
     from heliograph.config import Settings
+    from heliograph.net.tls import CertificateFiles
 
 _CONNECT_S = 5.0
 _CLOCK_SLACK_MS = 60_000
@@ -30,6 +31,8 @@ _MIN_FREE_OCTETS = 512 * 1024 * 1024
 
 async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
     """Returns the findings of all checks without changing anything. `binds`: also test a bind of each connector."""
+    from heliograph.composition import certificates, smpp_server
+
     invocation.need_the_machine()
     try:
         settings = invocation.settings()
@@ -43,7 +46,8 @@ async def examine(invocation: Invocation, binds: bool) -> list[Finding]:
         findings.append(
             Finding("store", "note", "there is no store yet", "The first command makes it: heliograph account create")
         )
-    findings += _certificate(settings)
+    findings += _certificate("certificate", lambda: certificates.files_of(settings))
+    findings += _certificate("SMPP certificate", lambda: smpp_server.files_of(settings.smpp_server))
     if settings.routing.lookup_url:
         findings.append(await _lookup(settings))
     findings.append(await asyncio.to_thread(_listener, invocation, settings))
@@ -258,23 +262,23 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _certificate(settings: "Settings") -> list[Finding]:
+def _certificate(check: str, files_of: "Callable[[], CertificateFiles | None]") -> list[Finding]:
     from heliograph.composition import certificates
     from heliograph.composition.watching import Unusable
     from heliograph.net.tls import CertificateProblem
 
     advice = "Renew it, and write certificate and key to the same files. The gateway reloads them"
     try:
-        files = certificates.files_of(settings)
+        files = files_of()
         if files is None:
             return []
         loaded = files.load()
     except (Unusable, CertificateProblem) as problem:
-        return [Finding("certificate", "fail", str(problem), advice)]
+        return [Finding(check, "fail", str(problem), advice)]
     left = loaded.validity.end - time.time()
     if left < certificates.SOON_S:
-        return [Finding("certificate", "fail" if left <= 0 else "note", certificates.ends_in(left), advice)]
-    return [Finding("certificate", "ok", f"it is valid until {certificates.until(loaded)}")]
+        return [Finding(check, "fail" if left <= 0 else "note", certificates.ends_in(left), advice)]
+    return [Finding(check, "ok", f"it is valid until {certificates.until(loaded)}")]
 
 
 def _listener(invocation: Invocation, settings: "Settings") -> Finding:
