@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
 
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.refusals import Asked, Refusals
@@ -22,6 +23,7 @@ from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Door, Principal
 from heliograph.app.sending.refusal import refusal_of
 from heliograph.app.sending.send import Sending
+from heliograph.domain.calendar import TimeProblem, parse_time
 from heliograph.domain.csv_lines import csv_line
 from heliograph.domain.error import TOO_EARLY, UNAVAILABLE, Fault
 from heliograph.domain.message import ids
@@ -117,6 +119,13 @@ class ListRun:
     @property
     def id(self) -> int:
         return self.row.id
+
+    def is_overdue(self, zone: ZoneInfo, now: int) -> bool:
+        """True if the time of a scheduled list has come since it was sent: at the account's rate, that may be early."""
+        try:
+            return self.row.created < parse_time(self.template.time or "", zone) <= now
+        except TimeProblem:
+            return False
 
     def problems(self, limit: int) -> Sequence[tuple[str, int]]:
         """Returns the problems with their frequencies, the most frequent first."""
@@ -305,7 +314,8 @@ class ListRuns:
             await self._sending.find_networks(Principal(view, CONSOLE), Fields(to))
 
     async def _hand_in(self, run: ListRun, who: Principal, fields: Fields, then: Callable[[Accept], None]) -> None:
-        """Waits as long as the account's rate asks for, and while the gateway is busy. Raises Fault and GivenUp."""
+        """Waits as long as the account's rate asks for, and while the gateway is busy. A row that is overdue by then is
+        sent at once. Raises Fault and GivenUp."""
         while True:
             try:
                 run.expect(1)
@@ -316,6 +326,8 @@ class ListRuns:
                     await asyncio.sleep(min(float(fault.retry_after or 1), 1.0))
                 elif fault.entry is UNAVAILABLE:
                     await asyncio.sleep(FULL_PAUSE_S)
+                elif fault.field == "time" and run.is_overdue(who.view.zone, self._clock.now()):
+                    fields = replace(fields, time=None)
                 else:
                     raise
                 await self._obey(run)

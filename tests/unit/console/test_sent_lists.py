@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 from unittest.mock import Mock
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,6 +15,8 @@ from heliograph.app.ports.sending_lists import ListState, SendingList
 from heliograph.app.sending.fields import Fields
 from heliograph.console import sent_lists
 from heliograph.console.sent_lists import JOBS, REPORT_MS, ListRow, ListRun, ListRuns, result
+from heliograph.domain.calendar import DAY_MS, TimeProblem, check_future, format_utc, parse_time
+from heliograph.domain.error import invalid
 from tests.support.memory_store import MemoryStore
 from tests.support.use_case_fakes import SetClock
 
@@ -28,6 +31,9 @@ class PromptGateway:
     """Times that the account cannot be read yet."""
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
     """Verdicts of references, one for each try; then each is accepted."""
+    times: list[str | None] = field(default_factory=list)
+    """Times of the accepted rows."""
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
 
     async def account(self, _: str) -> Any:
         if self.unread:
@@ -39,10 +45,16 @@ class PromptGateway:
 
     def send(self, _: object, fields: Fields, then: Callable[[Any], None]) -> None:
         reference = str(fields.reference)
+        if fields.time is not None:
+            try:
+                check_future(parse_time(fields.time, self.zone), self.clock.now(), 1)
+            except TimeProblem as problem:
+                raise invalid("time", str(problem)) from None
         accept = Accept(1, [], 7, self.clock.now(), scheduled=False)
         accept.verdict = (self.verdicts.get(reference) or [Verdict.ACCEPTED]).pop(0)
         if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
             self.sent.append(reference)
+            self.times.append(fields.time)
             self.clock.pass_ms(REPORT_MS)
         accept.messages = [cast("Any", type("Accepted", (), {"key": len(self.sent), "tail": 1}))]
         then(accept)
@@ -156,6 +168,19 @@ async def test_rows_that_an_outage_met_are_handed_in_once_more(scene: Scene) -> 
     found = await scene.until(run, handed_in=4)
     assert (found.refused, scene.gateway.sent) == (1, [f"sending-list-{run.id}-{row}" for row in (2, 1, 3)])
     assert run.problems(9) == [("The store could not write it; nothing was charged.", 1)]
+
+
+async def test_rows_whose_time_comes_while_others_are_handed_in_are_sent_at_once(scene: Scene) -> None:
+    run, late, far = [await scene.list_of(rows) for rows in (3, 1, 1)]
+    run.template.time = format_utc(scene.clock.now() + 2 * REPORT_MS)
+    late.template.time = format_utc(scene.clock.now())
+    far.template.time = format_utc(scene.clock.now() + 2 * DAY_MS)
+    scene.runs.start(run)
+    found = await scene.until(run, handed_in=3)
+    assert (found.refused, scene.gateway.times) == (0, [run.template.time] * 2 + [None])
+    for wrong, problem in ((late, "has passed"), (far, "too far ahead")):
+        scene.runs.start(wrong)
+        assert problem in (await scene.until(wrong, refused=1)).problem
 
 
 async def test_so_many_lists_are_sent_at_once(scene: Scene) -> None:
