@@ -9,6 +9,8 @@ from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.postgres.statement import FunctionCalls, add_others
 from heliograph.app.configuration import Account
 from heliograph.app.facts import Accept, Facts, InboundMessage
+from heliograph.app.kept_data import RetentionSweep
+from heliograph.domain.message.retention import Stage
 from tests.support.postgres import LIMITS
 from tests.support.store import START, Given
 
@@ -48,6 +50,25 @@ async def test_a_slow_commit_holds_back_later_ones_of_its_account(
     await transaction.commit()
     await second
     assert await pulled(store, account.id, 0) == [slow, quick]
+    db.terminate()
+
+
+async def test_a_message_that_is_routed_waits_for_retention_without_holding_up_its_account(
+    url: str, store: PostgresStore, account: Account, given: Given
+) -> None:
+    unrouted = message(0, given.key())
+    await store.commits.record(Facts(inbound=[unrouted]))
+    await store.retention.advance(RetentionSweep(account.id, Stage.TEXT, inbound=True, before=START, quiet=0), 1)
+    db: Any = await Servers(url, LIMITS).connect()
+    transaction = db.transaction()
+    await transaction.start()
+    await db.execute("SELECT 1 FROM retention FOR UPDATE")
+    routing = asyncio.create_task(store.inbound.route(unrouted.key, unrouted.tail, account.id, START))
+    while not await db.fetchval(_HELD_BACK):  # noqa: ASYNC110 - the server's doing
+        await asyncio.sleep(0.01)
+    assert await db.fetchval("SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED", account.id)
+    await transaction.commit()
+    assert (await routing).message.account == account.id
     db.terminate()
 
 

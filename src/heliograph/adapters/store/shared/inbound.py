@@ -94,8 +94,8 @@ class StoredInbound(Operations):
 
     @write
     def route(self, key: int, tail: int, account: int, now: int) -> Steps[InboundRecord]:
+        yield Q.lock_inbound_cursors(account=account)  # first: a pass of retention must not hold up the account
         yield from lock_account(account)
-        yield Q.lock_inbound_cursors(account=account)
         owner = yield from first(Q.account_by_id(account=account))
         if owner is None:
             raise Missing("no such account")
