@@ -43,7 +43,7 @@ class Days:
         if accept.day_ends > day.ends:
             self.begun += day.ends > 0
             self._days[account.id] = day = Day(accept.day_ends)
-        messages = sum(message.state is not State.FAILED for message in accept.messages)
+        messages = sum(message.state != State.FAILED for message in accept.messages)
         if accept.verdict is Verdict.ACCEPTED:
             day.messages += messages
             day.spend += accept.total

@@ -141,7 +141,7 @@ def void(rows: Rows, accept: Accept) -> bool:
         rows.balances[charge.account] -= charge.amount
     used_day = rows.used.get(accept.account)
     if used_day is not None and used_day.day_ends == accept.day_ends:
-        used_day.messages -= sum(message.state is not State.FAILED for message in messages)
+        used_day.messages -= sum(message.state != State.FAILED for message in messages)
         used_day.spend += sum(charge.amount for charge in charges)
     return True
 

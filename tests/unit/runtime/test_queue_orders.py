@@ -103,7 +103,7 @@ def test_orders_that_follow_each_other_while_the_node_is_away_have_their_last_ef
         await engine.gatherer.committed()
         names, rows = await desk.known_connectors(), await rig.store.backlog.rows(0, 100)
         assert {(names[row.connector], row.on_hold) for row in rows} == set(waiting)
-        cancelled = [each for each in rig.rows.messages.values() if each.state is State.CANCELLED]
+        cancelled = [each for each in rig.rows.messages.values() if each.state == State.CANCELLED]
         assert max(len(rows), len(cancelled)) >= 10, "all but a window, which may have been written"
 
     scenario(story, rate=1.0)
