@@ -28,7 +28,7 @@ from tests.simulation.consents import Consents
 from tests.simulation.days import Days
 from tests.simulation.esmes import ESME_TERMS, Esmes
 from tests.simulation.failovers import Failovers
-from tests.simulation.faults import NUL, FaultyStore, Odds, Operator, PartName
+from tests.simulation.faults import NUL, Broken, FaultyStore, Odds, Operator, PartName
 from tests.simulation.node import GRACE_MS, Node
 from tests.simulation.suspensions import Suspensions
 from tests.support.connectors import smpp_connector
@@ -152,6 +152,7 @@ class Simulation:
         self.marks = [checks.Marks(rows, goes_back=goes_back) for rows in self.shards]
         self.clock = VirtualClock()
         self.journal = NoJournal()
+        Broken.sentences.clear()
         self.told: set[int] = set()
         self.planned: set[int] = set()
         """Messages that were not to be sent at once, and the gateway's own."""
@@ -245,7 +246,7 @@ class Simulation:
     async def _judge(self, calm: int, engines: list[Engine]) -> None:
         """Checks the rows and the memory of the engines, a while after the last fault at `calm` (ms)."""
         if any(engine.failed.is_set() for engine in engines) or self.journal.deaths:
-            self.wrong.append(f"a task died: {self.journal.deaths}")
+            self.wrong.append(f"a task died: {self.journal.deaths} {Broken.sentences}")
         operators, rows = list(self.operators.values()), self.rows
         lifetime = self.plan.validity_ms + GRACE_MS
         self.wrong += checks.messages(rows, self.told, operators, lifetime, ids_again=self.plan.ids_again)
