@@ -47,7 +47,7 @@ async def main(path: Path) -> None:
         await store.commits.record(Facts(submissions=submissions, finals=finals, early=early))
         await store.receipts.forget(given.now - EARLY_KEPT_MS, 1_000_000, 1_000)
         if commit % 5 == 0:
-            await store.upkeep.index_numbers(given.now + SECOND, BLOCK)
+            await store.upkeep.index_numbers(given.now + 60 * SECOND, BLOCK)
             await store.accounts.add_credit(account.id, 1, "", given.now)
     # it is not closed: the power goes
     sys.stdout.flush()

@@ -1,7 +1,3 @@
--- end_of_block: The last key of the next block. Ids are assigned in the order of commits here, so no message below the
--- newest is still uncommitted.
-SELECT key FROM message WHERE key > :beyond ORDER BY key LIMIT 1 OFFSET :rest;
-
 -- probe: Writes a small value.
 UPDATE probe SET count = count + 1;
 
