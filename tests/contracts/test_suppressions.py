@@ -427,3 +427,12 @@ async def test_an_unknown_account_has_no_suppressions(store: Store) -> None:
         await store.suppressions.suppress(99, [PHONE], "api", START)
     with pytest.raises(Missing):
         await store.suppressions.lift(99, PHONE)
+
+
+@pytest.mark.parametrize("wish", [Wish.NONE, Wish.SUSPECTED, Wish.HELP])
+async def test_a_reply_to_another_text_lifts_no_suppression(
+    store: Store, given: Given, account: Account, wish: Wish
+) -> None:
+    await store.suppressions.suppress(account.id, [PHONE], "api", START)
+    await told(store, text(given, account.id, wish, reply=True))
+    assert await store.suppressions.find(account.id, PHONE) == Suppression(PHONE, START, "api")

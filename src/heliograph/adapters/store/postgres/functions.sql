@@ -574,7 +574,7 @@ BEGIN
         fresh := true;
         IF p_wish[i] = {Wish.STOP} THEN
             fresh := suppress_number(p_account[i], p_sender[i], p_at[i], 'message');
-        ELSIF p_wish[i] <> {Wish.HELP} THEN
+        ELSIF p_wish[i] IN ({Wish.START}, {Wish.YES}) THEN
             PERFORM lift_suppression(p_account[i], p_sender[i]);
         END IF;
         IF fresh AND r_key[i] <> 0 THEN
