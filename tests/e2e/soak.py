@@ -45,6 +45,9 @@ SPAN_S = GIVE_BACK_S
 """Free memory is given back once in a span. What a table that was rebuilt or a long commit leaves until then, a MiB or
 two, is no growth, and hides as much of it."""
 
+AUDIT_S = 1800.0
+"""The audit at the end adds up the ledger of millions of messages."""
+
 MOST_LOG_MIB = 256.0
 """Of the write-ahead log: SQLite takes it back at checkpoints."""
 
@@ -129,7 +132,7 @@ def _log_mib(data: Path) -> float:
 
 def soak(folder: Path, minutes: float, rate: float, settings: dict[str, str]) -> tuple[list[Sample], list[str]]:
     """Returns the samples and the findings of `heliograph audit`."""
-    admin = Admin(folder / "data", settings)
+    admin = Admin(folder / "data", settings, AUDIT_S)
     chance = random.Random(2)
     with contextlib.ExitStack() as running:
         sink = running.enter_context(BackgroundSink())

@@ -32,7 +32,7 @@ DOUBTS = replace(TWO, requests_s=15.0, busy_s=60.0)
 TEXTS = replace(TWO, kinds=("kill",), requests_s=6.0, busy_s=60.0, phones=1.0, troubles=0.2)
 
 
-@bug("is written by the node .*, which was given up", plan=PAUSES)
+@bug("is written by the node .*, which was given up", plan=PAUSES, seeds=16)
 def a_process_that_continues_goes_on_sending(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Engine, "_may_act", True)
 

@@ -591,10 +591,9 @@ class Esmes:
             return
         fields = receipt_fields(pdu)
         key = key_of(customer.terms.id_form, fields["id"])
-        assert key is not None
-        message = next((rows.messages[key] for rows in self._rows() if key in rows.messages), None)
-        if message is None or message.account != customer.account:
-            self._wrong.append(f"a receipt of {key} came to the account {customer.account}")
+        message = next((found for rows in self._rows() if key and (found := rows.messages.get(key))), None)
+        if key is None or message is None or message.account != customer.account:
+            self._wrong.append(f"a receipt of {fields['id']} came to the account {customer.account}")
             return
         if pdu.source_addr != f"+{message.destination}" or pdu.destination_addr != "Helio":
             self._wrong.append(f"the receipt of {key} spells {pdu.source_addr} {pdu.destination_addr}")

@@ -369,11 +369,6 @@ def an_unfit_answer_is_dropped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(isolate, "_reduced", lambda piece: iter(()))
 
 
-@bug("receipts are awaited", plan=SPOILT)
-def what_is_fit_is_left_out_with_what_is_not(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(isolate, "TRIES", 0)
-
-
 # --- accounts of facts
 
 

@@ -308,11 +308,12 @@ def _submits(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Admin:
-    """The program's commands on a data directory."""
+    """The program's commands on a data directory. Each must end within `seconds`."""
 
-    def __init__(self, data: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, data: Path, settings: Mapping[str, str] | None = None, seconds: float = COMMAND_S) -> None:
         self.data = data
         self.settings = settings
+        self._seconds = seconds
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a command, whether or not it succeeds; forked as a `Process` is."""
@@ -320,12 +321,12 @@ class Admin:
         environment = clean_environment(_LOOPBACK | dict(self.settings or {}))
         if not _is_forked(command, self.settings):
             return subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=COMMAND_S, check=False
+                command, env=environment, capture_output=True, text=True, timeout=self._seconds, check=False
             )
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = fork_server().start(command, Path.cwd(), environment, out.fileno(), err.fileno())
             try:
-                code = process.wait(COMMAND_S)
+                code = process.wait(self._seconds)
             except BaseException:
                 process.kill()
                 raise
