@@ -17,7 +17,6 @@ from heliograph.runtime.lease import Lease
 from tests.simulation import faults
 from tests.simulation.planting import bug
 from tests.simulation.world import Plan
-from tests.support import memory_delivery
 from tests.support.memory_delivery import MemoryCommits, MemoryQueue
 from tests.support.memory_leases import MemoryLeases
 from tests.support.memory_rows import Rows
@@ -115,12 +114,6 @@ def a_text_that_another_node_may_answer_is_taken(patch: pytest.MonkeyPatch) -> N
         return lost, set()
 
     patch.setattr(Repeats, "_ask", broken)
-
-
-@bug(r"has the ids \[\d+, \d+", plan=replace(TEXTS, kinds=("outage",), phones=3.0, troubles=0.4))
-def a_text_that_another_node_wrote_meanwhile_is_written(patch: pytest.MonkeyPatch) -> None:
-    """Both nodes had looked for copies before."""
-    patch.setattr(memory_delivery, "contest", lambda *_: None)
 
 
 @bug("has no final state", plan=STOPS, seeds=16)
