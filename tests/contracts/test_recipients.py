@@ -88,7 +88,7 @@ async def test_what_waits_is_cancelled_and_refunded(store: Store, given: Given, 
 async def test_what_an_earlier_operator_took_stays_charged(
     store: Store, given: Given, account: Account, status: int
 ) -> None:
-    """It waits for its next operator. The first is paid for it, or may have delivered it."""
+    """The message waits for its next operator. The first is paid for it, or may have delivered it."""
     message = await given.scheduled(account.id)
     await store.commits.record(Facts(attempts=[Attempt(account.id, message.key, 0, 2, status, START)]))
     assert await store.recipients.judge(account.id, [message.key]) == ErasureStep(0, 0, 1)

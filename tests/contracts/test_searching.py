@@ -472,7 +472,7 @@ WANTED: list[tuple[dict[str, Any], list[str]]] = [
 async def test_a_message_that_another_connector_sends_late_is_found_by_it(
     store: Store, given: Given, account: Account, after: int, again: bool
 ) -> None:
-    """As a scheduled message, or after a failover. It may be in a block by then."""
+    """Scheduled messages and failovers: the message may be in a block by then."""
     messages = [await given.sent(account.id, sender=sender) for sender in ("Helio", "hELIO", "Rare", "Helio")]
     await store.upkeep.index_numbers(given.now + after, 4)
     given.now += after

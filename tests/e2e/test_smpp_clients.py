@@ -110,9 +110,10 @@ def test_smpplib_over_a_kill(over_a_kill: Trial) -> None:
 @pytest.mark.peer
 @pytest.mark.interop
 @pytest.mark.extended
-def test_aiosmpplib_over_a_kill(over_a_kill: Trial) -> None:
-    command = [str(foreign_file(ESMES, "aiosmpplib")), script("esme_aiosmpplib.py")]
-    over_a_kill("PyPI `aiosmpplib`", command, "udh8", "smpp_dedupe_s=600")
+@pytest.mark.parametrize(("library", "long"), [("aiosmpplib", "udh8"), ("rusmppyc", "udh8"), ("smpp34", "payload")])
+def test_a_library_of_python_over_a_kill(over_a_kill: Trial, library: str, long: str) -> None:
+    command = [str(foreign_file(ESMES, library)), script(f"esme_{library}.py")]
+    over_a_kill(f"PyPI `{library}`", command, long, "smpp_dedupe_s=600")
 
 
 @pytest.mark.slow
@@ -121,21 +122,3 @@ def test_aiosmpplib_over_a_kill(over_a_kill: Trial) -> None:
 def test_jasmins_client_over_a_kill(over_a_kill: Trial) -> None:
     command = [str(foreign_file(ESMES, "Jasmin")), script("esme_jasmin.py")]
     over_a_kill("Jasmin's SMPP client", command, "sar", "smpp_dedupe_s=600")
-
-
-@pytest.mark.slow
-@pytest.mark.peer
-@pytest.mark.interop
-@pytest.mark.extended
-def test_smpp34_over_a_kill(over_a_kill: Trial) -> None:
-    command = [str(foreign_file(ESMES, "smpp34")), script("esme_smpp34.py")]
-    over_a_kill("PyPI `smpp34`", command, "payload", "smpp_dedupe_s=600")
-
-
-@pytest.mark.slow
-@pytest.mark.peer
-@pytest.mark.interop
-@pytest.mark.extended
-def test_rusmppyc_over_a_kill(over_a_kill: Trial) -> None:
-    command = [str(foreign_file(ESMES, "rusmppyc")), script("esme_rusmppyc.py")]
-    over_a_kill("PyPI `rusmppyc`", command, "udh8", "smpp_dedupe_s=600")
