@@ -264,6 +264,7 @@ async def test_what_may_have_left_is_let_go_on(store: Store, given: Given, accou
     await stop(store, given, account.id)
     claimed = await store.queue.claim(1, 10, given.now, NODE)
     assert {queued.message.key: queued.suppressed for queued in claimed} == {begun.key: False, doubtful.key: False}
+    assert not any(queued.is_reply for queued in claimed)
     assert await store.customers.balance(account.id) == 98 * CREDIT
 
 
@@ -308,6 +309,7 @@ async def test_the_reply_goes_out_although_the_number_is_suppressed(
     await told(store, stop)
     [queued] = await store.queue.claim(1, 10, given.now, NODE)
     assert (queued.message.key, queued.message.content, queued.suppressed) == (stop.reply.key, "You are out.", False)
+    assert queued.is_reply
     assert await store.customers.balance(account.id) == 99 * CREDIT
     record = await store.inbound.show(stop.key, stop.tail)
     assert record is not None

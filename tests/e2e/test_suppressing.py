@@ -89,8 +89,7 @@ def test_a_phone_opts_out_and_back(tmp_path: Path, admin: Admin, data: Path) -> 
     account = admin.account("acme", "10")
     admin("number", "add", "3388", "--account", "acme")
     admin("account", "set", "acme", "stop_text=You are out.")
-    # a second STOP withdraws the confirmation of the first if that still waits in memory
-    with Phones(tmp_path, messages, pause_ms=1_000) as operator:
+    with Phones(tmp_path, messages, pause_ms=50) as operator:
         admin.operator(operator.port)
         with GatewayProcess(data) as gateway, Customer(gateway.url, "acme", account["api_key"]) as customer:
             operator.until_answered(3)

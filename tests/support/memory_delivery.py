@@ -470,6 +470,7 @@ class MemoryQueue(MemoryReading):
             queued = self._queued(rows, key, rows.queue[key].attempted, queued=True)
             is_suppressed = (message.account, message.destination) in rows.suppressions
             queued.suppressed = is_suppressed and is_whole(self._place, key)
+            queued.is_reply = any(each.replied == key for each in rows.inbound.values())
             ends = [hold.ended for (of, _), hold in rows.message_holds.items() if of == key]
             ended = max((each for each in ends if each is not None), default=0)
             queued.message.released = ended if ended > message.time else 0

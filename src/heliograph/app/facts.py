@@ -599,6 +599,8 @@ class Queued:
     have it (`failover_unknown`)."""
     suppressed: bool = False
     """The recipient opted out, and nothing of the message has left."""
+    is_reply: bool = False
+    """Whether it is the gateway's own answer to a phone, so that suppressions do not apply."""
     untried: bool = False
     """Whether certainly no operator has tried it."""
     preliminary: bool = False

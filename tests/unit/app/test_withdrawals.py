@@ -6,10 +6,11 @@ What has begun to leave goes on.
 import pytest
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
-from heliograph.app.facts import Facts, Message, MessageEnd, Queueing
+from heliograph.app.facts import Facts, InboundMessage, Message, MessageEnd, Queueing
 from heliograph.app.ports import Accepted
 from heliograph.app.receipts.matcher import ReceiptMatcher
 from heliograph.domain.limits.gate import OF_SUSPENDED, compile_policy
+from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.state import State
 from tests.support.memory_store import MemoryStore
 from tests.support.store import CREDIT, NODE, Given
@@ -187,6 +188,26 @@ async def test_what_the_store_withheld_is_not_sent(desk: Desk) -> None:
         desk.dispatcher.outcomes.on_outcome(desk.lane, part, Accepted("1"))
     await desk.commit()
     assert desk.lane.idle
+    assert await desk.balance() == BALANCE - CREDIT
+
+
+async def test_the_answer_to_a_stop_goes_although_the_phone_says_stop_again(desk: Desk) -> None:
+    """The lane has it, and the operator throttles."""
+    await desk.dispatcher.claims.open(desk.lane, desk.store.queue)
+    await desk.commit()
+    reply = desk.messages(account=desk.account, queued=True)
+    answer = accept_of(reply)
+    answer.key, answer.exempt = reply.key, True
+    stop = InboundMessage(
+        desk.account, 1, PHONE, "3388", "stop", b"stop", 0, desk.clock.now(), wish=Wish.STOP, reply=answer,
+        key=reply.key + 1,
+    )  # fmt: skip
+    await desk.store.commits.record(Facts(inbound=[stop]))
+    await desk.dispatcher.claims.refill(desk.lane, desk.store.queue, NODE)
+    desk.dispatcher.withdraw(desk.account, PHONE, EVER)
+    desk.carrier.capacity = 10
+    await desk.go_on(3)
+    assert desk.carrier.keys == [reply.key]
     assert await desk.balance() == BALANCE - CREDIT
 
 

@@ -139,9 +139,10 @@ class QueueClaims:
         connector = self._router.another(item.message, ())
         return None if connector == lane.connector else connector
 
-    def is_stopped(self, message: Message, connector: int) -> bool:
-        """Returns whether the gate now holds or refuses a message, or its plan keeps it from the connector."""
-        return self._judgement(message) is not PASS or self._router.is_excluded(message, connector)
+    def is_stopped(self, lane: Lane, item: LaneItem) -> bool:
+        """Returns whether the gate now holds or refuses a message, or its plan keeps it from the lane's connector."""
+        message = item.message
+        return self._judgement(message) is not PASS or self._router.is_excluded(message, lane.connector)
 
     def passes(self, lane: Lane, item: LaneItem) -> bool:
         """Returns whether the gate passes a message that is in no queue of the lane. Puts a held message back to the
@@ -234,7 +235,7 @@ class QueueClaims:
             for item in lane.items()
             if item.untried and (connector := self._better(lane, item.message)) is not None
         }
-        for item in lane.withdraw(lambda message: message.key in found):
+        for item in lane.withdraw(lambda item: item.message.key in found):
             self._outcomes.fail_over(lane, item, found[item.message.key], RETURNED)
         rows = [] if lane.oldest_row is None else await queue.untried(lane.connector, RETURN_ROWS, now)
         moved = await self._move_rows(lane, queue, rows, partial(self._better, lane), RETURNED)

@@ -8,9 +8,10 @@ from math import inf
 from heliograph.app.dispatch.claims import PolicyOf, QueueClaims
 from heliograph.app.dispatch.failover import UNUSABLE, Router, leaving_from, next_connector
 from heliograph.app.dispatch.lane import SLOW_MESSAGES, Lane
+from heliograph.app.dispatch.lane_item import LaneItem
 from heliograph.app.dispatch.late_answers import LateAnswers
 from heliograph.app.dispatch.outcomes import Finish, PartOutcomes, queueing
-from heliograph.app.facts import Facts, Message
+from heliograph.app.facts import Facts
 from heliograph.app.marks import DISPATCH
 from heliograph.app.ports import Clock, Gathering, Incoming, Outcome, Part, Report
 from heliograph.app.receipts.matcher import Acknowledge, ReceiptMatcher
@@ -151,8 +152,9 @@ class Dispatcher:
     def withdraw_all(self, suppressed: Mapping[tuple[int, str], int]) -> None:
         """Does the same for several numbers: `before` by account and number. Each lane is searched once."""
 
-        def opted_out(message: Message) -> bool:
-            before = suppressed.get((message.account, message.destination))
+        def opted_out(item: LaneItem) -> bool:
+            message = item.message
+            before = None if item.is_reply else suppressed.get((message.account, message.destination))
             return before is not None and message.key < before
 
         for lane in self.lanes.values():
@@ -163,7 +165,7 @@ class Dispatcher:
         """Has the gate judge waiting messages again, because rules of accounts or plans have changed. Held messages go
         back to the queue, and refused messages fail. A message goes on if any part of it has left."""
         for lane in list(self.lanes.values()):
-            for item in lane.withdraw(partial(self.claims.is_stopped, connector=lane.connector)):
+            for item in lane.withdraw(partial(self.claims.is_stopped, lane)):
                 self.claims.passes(lane, item)
 
     # --- long waits
@@ -249,5 +251,5 @@ class Dispatcher:
         return not all(lane.idle for lane in self.lanes.values())
 
 
-def _is_among(keys: Collection[int], message: Message) -> bool:
-    return message.key in keys
+def _is_among(keys: Collection[int], item: LaneItem) -> bool:
+    return item.message.key in keys

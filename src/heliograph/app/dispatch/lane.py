@@ -340,11 +340,11 @@ class Lane:
         """Removes and returns the waiting messages that have expired."""
         return self._take_out(lambda item: item.message.expires <= now_ms)
 
-    def withdraw(self, wanted: Callable[[Message], object]) -> list[LaneItem]:
+    def withdraw(self, wanted: Callable[[LaneItem], object]) -> list[LaneItem]:
         """Removes and returns the `wanted` waiting messages of which certainly no part has left."""
 
         def is_wanted(item: LaneItem) -> bool:
-            return item.accept is None and bool(wanted(item.message))
+            return item.accept is None and bool(wanted(item))
 
         if not any(map(is_wanted, self.items())):
             return []

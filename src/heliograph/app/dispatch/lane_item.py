@@ -30,6 +30,7 @@ class LaneItem:
         "accept",
         "counted",
         "doubtful",
+        "is_reply",
         "message",
         "open",
         "paused",
@@ -78,6 +79,9 @@ class LaneItem:
         self.refusals: dict[int, Refusal] | None = None
         """Answers to parts after which another operator may try the message, once no part of it is under way."""
 
+        self.is_reply = False
+        """Whether it is the gateway's own answer to a phone, so that suppressions do not apply."""
+
     @classmethod
     def of_queue(cls, queued: Queued, *, row: bool = True) -> "LaneItem":
         """Makes the item of a message that was read from its row: only its parts without an answer are sent."""
@@ -88,6 +92,7 @@ class LaneItem:
             item.to_send = [n for n in range(queued.message.segments) if n not in queued.answered]
             item.open = len(item.to_send)
         item.tried, item.resent, item.preliminary = queued.tried, queued.resent, queued.preliminary
+        item.is_reply = queued.is_reply
         if queued.attempted:
             item.doubtful = frozenset(item.waiting)
         return item

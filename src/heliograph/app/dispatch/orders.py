@@ -6,13 +6,12 @@ to their end for each message, and only the outcome is applied.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from heliograph.app.dispatch.dispatcher import Dispatcher
 from heliograph.app.dispatch.lane import Lane
 from heliograph.app.dispatch.lane_item import LaneItem
-from heliograph.app.facts import Message
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder
 from heliograph.domain.limits.gate import OF_ADMINISTRATOR
 
@@ -30,14 +29,13 @@ def carry_out(dispatcher: Dispatcher, orders: Sequence[QueueOrder]) -> list[Orde
             target = dispatcher.lane(order.connector)
             target.kept_below = max(target.kept_below, order.wanted.before)
     for lane in list(dispatcher.lanes.values()):
-        resent = {item.message.key for item in lane.items() if item.resent}
-        obeyed_by = partial(_obeyed_by, orders, lane.connector, resent)
+        obeyed_by = partial(_obeyed_by, orders, lane.connector)
         for item in lane.withdraw(obeyed_by):
-            obeyed = obeyed_by(item.message)
+            obeyed = obeyed_by(item)
             changed.update(order.id for order in obeyed)
             _apply(dispatcher, lane, item, obeyed)
         for item in lane.items():
-            for order in () if item.row else obeyed_by(item.message):
+            for order in () if item.row else obeyed_by(item):
                 spared[order.id].add(item.message.key)
     if changed:
         dispatcher.gathering.wake()
@@ -45,14 +43,12 @@ def carry_out(dispatcher: Dispatcher, orders: Sequence[QueueOrder]) -> list[Orde
     return [OrderAnswer(changed[order.id], len(spared[order.id])) for order in orders]
 
 
-def _obeyed_by(
-    orders: Sequence[QueueOrder], connector: int, resent: Collection[int], message: Message
-) -> list[QueueOrder]:
-    """Returns the orders that change a message, without holds that a later order releases. An operator took the
-    `resent` messages, and did not deliver them."""
+def _obeyed_by(orders: Sequence[QueueOrder], connector: int, item: LaneItem) -> list[QueueOrder]:
+    """Returns the orders that change a message, without holds that a later order releases. A message that an operator
+    took and did not deliver is left alone."""
     obeyed: list[QueueOrder] = []
-    for order in () if message.key in resent else orders:
-        if not order.means(connector, message):
+    for order in () if item.resent else orders:
+        if not order.means(connector, item.message):
             continue
         if order.action is QueueAction.RELEASE:
             obeyed = [each for each in obeyed if each.action is not QueueAction.HOLD]

@@ -71,6 +71,7 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
     claimed = yield from queued_of({key: bool(attempted) for key, _, attempted in rows}, queued=True)
     connectors = {key: connector for key, connector, _ in rows}
     suppressed = yield Q.suppressed_among(keys=keys)
+    replies = yield Q.replies_among(keys=keys)
     tried, resent = yield from tried_among(connectors)
     released: dict[int, int] = dict((yield Q.released_among(keys=keys)))
     for queued in claimed:
@@ -85,6 +86,7 @@ def _claimed(rows: Rows, node: int) -> Steps[list[Queued]]:
             queued.tried = tried[queued.message.key] - {connector}
             queued.resent = queued.message.key in resent
         queued.suppressed = (queued.message.key,) in suppressed
+        queued.is_reply = (queued.message.key,) in replies
     return claimed
 
 

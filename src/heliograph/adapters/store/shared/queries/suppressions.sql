@@ -39,6 +39,9 @@ WHERE q.key {among(keys)} AND NOT q.attempted
   AND NOT EXISTS (SELECT 1 FROM sent AS t WHERE t.key = q.key)
   AND NOT EXISTS (SELECT 1 FROM inbound AS i WHERE i.replied = q.key AND i.replied <> 0);
 
+-- replies_among: The gateway's own answers among messages.
+SELECT i.replied FROM inbound AS i WHERE i.replied {among(keys)} AND i.replied <> 0;
+
 -- suppressed_unsent: The same among messages of a fast lane, which have no row in the queue.
 SELECT m.key FROM message AS m
 JOIN account AS a ON a.id = m.account AND a.suppressed = {true}
