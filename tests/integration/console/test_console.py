@@ -858,16 +858,23 @@ async def test_a_place_that_no_page_gave_is_that_of_the_first_page(house: AdminH
 
 async def test_a_line_of_the_ledger_leads_to_its_message(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house)
-    await sent(house, to="491701234567,431234567890")
     page = await ada.get("/accounts/acme")
-    links = re.findall(r'href="/console(/accounts/acme/entry/\d+)"', page.text)
-    assert (await ada.get(links[-1])).header("location") == f"/console/messages/{message}"
-    batch = await ada.get(links[0])
-    assert "/console/messages?account=acme" in str(batch.header("location"))
-    assert "431234567890" in (await ada.follow(batch)).text
+    (link,) = re.findall(r'href="/console/accounts/acme(/entry/\d+)"', page.text)
+    assert (await ada.get(f"/accounts/acme{link}")).header("location") == f"/console/messages/{message}"
+    assert (await ada.get(f"/accounts/other{link}")).header("location") == "/console/accounts/other"
+
+
+async def test_a_line_of_the_ledger_leads_to_the_messages_of_its_batch_alone(house: AdminHouse, ada: Browser) -> None:
+    await sent(house, to="491701234567,431234567890")
+    await sent(house, to="33612345678")
+    links = re.findall(r'href="/console(/accounts/acme/entry/\d+)"', (await ada.get("/accounts/acme")).text)
+    found = (await ada.follow(await ada.get(links[-1]))).text
+    assert ["491701234567" in found, "431234567890" in found, "33612345678" in found] == [True, True, False]
     await sent(house, to="491701234567,447700900123", time="2027-02-01 10:00:00")
     links = re.findall(r'href="/console(/accounts/acme/entry/\d+)"', (await ada.get("/accounts/acme")).text)
     assert "447700900123" in (await ada.follow(await ada.get(links[0]))).text
+    gone = await ada.follow(await ada.get("/accounts/acme/entry/1"))
+    assert "The message of this entry has been deleted." in gone.text
 
 
 CONNECTOR = {

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from heliograph.admin_api.request import parse_key
@@ -129,17 +129,15 @@ async def _usage(request: PageRequest, name: str, days: int) -> Mapping[str, obj
 
 
 async def entry(request: PageRequest) -> PageResponse:
-    """Leads from an entry of the ledger to its message; for a batch, to the messages of its minute."""
-    number, messages = parse_key(request.path["key"]) or 0, request.desk.store.messages
-    record = await messages.trace(number)
-    if record is not None:
-        return request.go(f"/messages/{ids.to_hex(number, record.message.tail)}")
-    # the messages of a batch follow it, and may be scheduled: messages of an account are searched by sending times
-    first = await messages.earnings(number, ids.first_key_at(ids.time_of(number) + 1_000), 1)
-    record = await messages.trace(first[0].key) if first else None
-    at = ids.time_of(number) if record is None else record.message.time
-    minute = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M")
-    return request.go("/messages", account=request.path["name"], start=minute, end=minute)
+    """Leads from an entry of the ledger to its message, or to the messages of its batch."""
+    name, key = request.path["name"], parse_key(request.path["key"]) or 0
+    account, _ = await account_of(request.desk.store, name)
+    tail = await request.desk.store.customers.tail(account.id, key)
+    if tail is None:
+        return request.go(f"/accounts/{name}", "The message of this entry has been deleted.")
+    if await request.desk.store.customers.message(account.id, key, tail) is None:
+        return request.go("/messages", q=ids.to_hex(key, tail))
+    return request.go(f"/messages/{ids.to_hex(key, tail)}")
 
 
 async def top_up(request: PageRequest) -> PageResponse:
