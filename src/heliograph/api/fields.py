@@ -200,7 +200,7 @@ REFERENCE = Field(
     "reference",
     _said(
         f"Your name for the request: at most {defaults.REFERENCE_CHARS} printable characters, unique in your account; "
-        "it must not begin with `smpp:` or `sending-list-`. "
+        "it must not begin with `smpp:`, `sending-list-` or `reply:`. "
         "If you repeat the request with it, you get the first answer, and nothing is sent or charged again. Another "
         "request with it gets 409."
     ),

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from heliograph.app.facts import Accept, Verdict
 from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock, SendingLists, Unavailable
-from heliograph.app.ports.sending_lists import ListState, SendingList, references_of
+from heliograph.app.ports.sending_lists import LIST_PREFIX, ListState, SendingList, references_of
 from heliograph.app.records import Hit
 from heliograph.app.resources.desk import Desk
 from heliograph.app.resources.messages import of_references
@@ -63,7 +63,7 @@ _REFUSALS = {
 }
 
 
-CONSOLE = Door("console", sends_lists=True)
+CONSOLE = Door("console", own_prefix=LIST_PREFIX)
 """The console's way in; nobody proves who they are by it, since the console knows."""
 
 ROWS_AT_ONCE = 2_000

@@ -183,6 +183,7 @@ BAD_REQUESTS: list[tuple[dict[str, Any], str, str]] = [
     (but(reference="r" * 65), "03", "reference"),
     (but(reference="smpp:order-17"), "03", "reference"),
     (but(reference="sending-list-3-7"), "03", "reference"),
+    (but(reference="reply:019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2"), "03", "reference"),
     (but(reference="a\tb"), "03", "reference"),
     (but(reference=True), "03", "reference"),
     (but(reference=["r"]), "03", "reference"),

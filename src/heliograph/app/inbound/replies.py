@@ -21,9 +21,9 @@ from heliograph.app.webhook_job import TryResult
 from heliograph.domain.error import NO_CREDIT, Fault
 from heliograph.domain.message.ids import to_uuid
 from heliograph.domain.numbers.number_rules import normalise_number
-from heliograph.domain.text.inbound import reply_reference
+from heliograph.domain.text.inbound import REPLY_PREFIX, reply_reference
 
-REPLY: Final = Door("reply", schedules=False, needs_templates=False)
+REPLY: Final = Door("reply", schedules=False, needs_templates=False, own_prefix=REPLY_PREFIX)
 
 _REFUSALS: Final = {
     Verdict.TOO_LITTLE_CREDIT: NO_CREDIT.title,

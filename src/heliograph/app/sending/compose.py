@@ -39,12 +39,20 @@ from heliograph.domain.money.amounts import format_credits
 from heliograph.domain.numbers import phone
 from heliograph.domain.numbers.country import country_of
 from heliograph.domain.text import segment
+from heliograph.domain.text.inbound import REPLY_PREFIX
 from heliograph.domain.text.preparation import plain
 from heliograph.domain.text.repertoire import PLAIN, Repertoire
 from heliograph.domain.text.segment import Split
 
 Routes = list[tuple[str, int, int, str]]
 """Destinations, each with its connector, the price of a segment, and the network that decided about both."""
+
+_RESERVED: Final = {
+    SUBMISSION_PREFIX: "the SMPP server",
+    LIST_PREFIX: "the console's lists",
+    REPLY_PREFIX: "replies to phones",
+}
+"""Owners of references with these beginnings. A customer's request with such a reference would be taken for theirs."""
 
 _NO_OPTIONAL_FIELDS: Final = OptionalFields()
 
@@ -438,8 +446,7 @@ def _reference(who: Principal, reference: str | None) -> str | None:
         raise invalid("reference", problem)
     if not reference.isprintable():
         raise invalid("reference", "The reference has a character that cannot be printed; leave it out.")
-    if reference.startswith(SUBMISSION_PREFIX):
-        raise invalid("reference", f"The reference begins with {SUBMISSION_PREFIX}, as those of the SMPP server do.")
-    if reference.startswith(LIST_PREFIX) and not who.door.sends_lists:
-        raise invalid("reference", f"The reference begins with {LIST_PREFIX}, as those of the console's lists do.")
+    for prefix, owner in _RESERVED.items():
+        if reference.startswith(prefix) and prefix != who.door.own_prefix:
+            raise invalid("reference", f"The reference begins with {prefix}, as those of {owner} do.")
     return reference

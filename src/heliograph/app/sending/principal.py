@@ -37,8 +37,8 @@ class Door:
     """True if its texts must fit a template when the connector requires it; otherwise texts without a template are sent
     without TLVs.
     """
-    sends_lists: bool = False
-    """Whether its references may be those of sending lists, such as `sending-list-3-7`."""
+    own_prefix: str = ""
+    """Begins references that only this door may use, for example `sending-list-`; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,9 @@ _MOST_REFERENCE: Final = 0xFFFF
 """The low octets of a longer `sar_msg_ref_num` count (SMPP v3.4, 5.3.2.22, has two). A store would take no longer
 number: the part would be lost, and its operator answered that it is kept."""
 
+REPLY_PREFIX: Final = "reply:"
+"""Begins the references of replies of webhooks."""
+
 PartPosition = tuple[int, int, int]
 """Reference, total, and number from 1 of a part of a long message."""
 
@@ -219,4 +222,4 @@ def _alphabet_of(coding: int) -> str:
 
 def reply_reference(key: int, tail: int) -> str:
     """Returns the reference of the request to send that replies to an inbound message."""
-    return f"reply:{to_uuid(key, tail)}"
+    return f"{REPLY_PREFIX}{to_uuid(key, tail)}"
