@@ -56,6 +56,18 @@ async def test_a_batch_is_its_accounts_alone(store: Store, given: Given, account
     assert await store.customers.message(account.id, accept.key, accept.tail) is None
 
 
+async def test_an_id_without_a_tail_is_that_of_a_message_or_a_batch(
+    store: Store, given: Given, account: Account
+) -> None:
+    other = await given.account("other")
+    accept = given.batch(account.id, 2)
+    await given.recorded(accept)
+    assert await store.customers.tail(account.id, accept.key) == accept.tail
+    assert await store.customers.tail(account.id, accept.messages[1].key) == accept.messages[1].tail
+    assert await store.customers.tail(other.id, accept.key) is None
+    assert await store.customers.tail(account.id, accept.messages[1].key + 1) is None
+
+
 async def test_a_batch_shows_cancelled_messages(store: Store, given: Given, account: Account) -> None:
     accept = given.batch(account.id, 3, state=State.SCHEDULED, time=START + HOUR)
     await given.recorded(accept)

@@ -21,7 +21,9 @@ from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.resubmissions import Resubmissions
 from heliograph.adapters.smpp_server.server import SmppServer
 from heliograph.adapters.smpp_server.services import Services
+from heliograph.adapters.smpp_server.times import absolute
 from heliograph.app.configuration import Price, SmppTerms
+from heliograph.app.facts import Facts, MessageEnd
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
@@ -29,6 +31,7 @@ from heliograph.app.sending import password_queue
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.domain.error import Reason
 from heliograph.domain.message import ids
+from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import MICRO
@@ -984,6 +987,68 @@ async def test_messages_of_others_are_unknown(rig: Rig) -> None:
     assert (await other.ask(p.QuerySm(message_id=name))).status == CommandStatus.ESME_RQUERYFAIL
     assert (await other.ask(p.CancelSm(message_id=name))).status == CommandStatus.ESME_RCANCELFAIL
     assert (await other.ask(p.ReplaceSm(message_id=name))).status == CommandStatus.ESME_RREPLACEFAIL
+
+
+async def submit_two(client: Esme, **fields: Any) -> str:
+    """Submits to two numbers; returns the id."""
+    numbers = tuple(Address(1, 1, each) for each in ("491701234567", "+491701234568"))
+    answer = await client.ask(p.SubmitMulti(source_addr="Helio", destinations=numbers, short_message=b"x", **fields))
+    assert answer.status == 0
+    return str(answer.message_id)
+
+
+@pytest.mark.parametrize("form", ["uuid", "decimal", "hex16"])
+async def test_the_id_of_a_submit_multi_has_the_state_of_its_messages(rig: Rig, form: str) -> None:
+    await rig.change(id_form=form)
+    client = await rig.bound()
+    query = p.QuerySm(message_id=await submit_two(client))
+    first, second = rig.gateway.intake.accepted[-1].messages
+    found = await client.ask(query)
+    assert (found.status, found.message_id, found.message_state) == (0, query.message_id, 1)
+    commits, at = rig.gateway.store.commits, rig.gateway.clock.now()
+    await commits.record(Facts(finals=[MessageEnd(1, first.key, Delivery.DELIVRD, "000", at, owed=False)]))
+    found = await client.ask(query)
+    assert (found.message_state, found.final_date) == (1, ""), "the other is under way"
+    await commits.record(Facts(finals=[MessageEnd(1, second.key, Delivery.DELIVRD, "000", at + 5_000, owed=False)]))
+    found = await client.ask(query)
+    assert (found.message_state, found.final_date) == (2, absolute(at + 5_000))
+
+
+async def test_a_submit_multi_whose_messages_ended_otherwise_has_no_state(rig: Rig) -> None:
+    client = await rig.bound()
+    name = await submit_two(client)
+    ends = (Delivery.DELIVRD, Delivery.UNDELIV)
+    messages = rig.gateway.intake.accepted[-1].messages
+    finals = [MessageEnd(1, each.key, end, "", 5, owed=False) for each, end in zip(messages, ends, strict=True)]
+    await rig.gateway.store.commits.record(Facts(finals=finals))
+    assert (await client.ask(p.QuerySm(message_id=name))).status == CommandStatus.ESME_RQUERYFAIL
+
+
+async def test_a_batch_of_more_messages_than_a_submit_multi_has_no_state(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await rig.bound()
+    name = await submit_two(client)
+    monkeypatch.setattr(requests, "MOST_DESTINATIONS", 1)
+    assert (await client.ask(p.QuerySm(message_id=name))).status == CommandStatus.ESME_RQUERYFAIL
+
+
+@pytest.mark.parametrize(
+    ("to", "balance", "again"),
+    [("", "1000", CommandStatus.ESME_RCANCELFAIL), ("+491701234567", "999", CommandStatus.ESME_ROK)],
+)
+async def test_a_submit_multi_is_cancelled_whole_or_for_a_destination(
+    rig: Rig, to: str, balance: str, again: CommandStatus
+) -> None:
+    client = await rig.bound()
+    name = await submit_two(client, schedule_delivery_time="000001000000000R")
+    other = p.CancelSm(message_id=name, destination_addr="491709999999")
+    assert (await client.ask(other)).status == CommandStatus.ESME_RCANCELFAIL
+    assert (await client.ask(p.CancelSm(message_id=name, destination_addr=to))).status == 0
+    assert await rig.gateway.balance() == balance
+    assert (await client.ask(p.CancelSm(message_id=name))).status == again
+    assert await rig.gateway.balance() == "1000"
+    assert (await client.ask(p.QuerySm(message_id=name))).message_state == 4
 
 
 # --- the end

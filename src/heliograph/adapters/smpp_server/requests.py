@@ -1,6 +1,7 @@
 """Requests of a bound client beside submit_sm: submit_multi, query_sm and cancel_sm (SMPP v3.4, 4.5, 4.8 and 4.9)."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from heliograph.adapters.smpp_server.addresses import sender_of
@@ -11,7 +12,7 @@ from heliograph.adapters.smpp_server.services import Services
 from heliograph.adapters.smpp_server.statuses import status_of
 from heliograph.adapters.smpp_server.submission import SubmissionReader
 from heliograph.adapters.smpp_server.times import absolute
-from heliograph.app.facts import Accept, Verdict
+from heliograph.app.facts import Accept, Message, Verdict
 from heliograph.app.ports import Unavailable
 from heliograph.app.sending.fields import Fields
 from heliograph.app.sending.principal import Principal
@@ -159,21 +160,24 @@ class RequestAnswers:
     # --- query_sm and cancel_sm
 
     async def query(self, pdu: p.QuerySm) -> None:
-        """Answers with the state of a message: ESME_RQUERYFAIL if the account has no such message."""
-        services = self._services
+        """Answers with the state of a message. A submit_multi is en route until all its messages have ended; then it
+        has the state that they share. ESME_RQUERYFAIL if they differ, or if the account has no such message.
+        """
+        customers = self._services.customers
         try:
             found = await self._id_of(pdu.message_id)
-            message = None if found is None else await services.customers.message(self._who.view.account.id, *found)
-            if message is None:
-                self._connection.respond(pdu, CommandStatus.ESME_RQUERYFAIL)
-                return
-            ends = await services.customers.deliveries([message.key])
+            messages = [] if found is None else await self._messages(*found)
+            ends = await customers.deliveries([message.key for message in messages]) if messages else {}
         except Unavailable:
             self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
             return
-        going = Delivery.DELETED if message.state == State.CANCELLED else Delivery.ENROUTE
-        ended, err, done = ends.get(message.key, (None, "", 0))
-        state = going if ended is None else ended
+        states = {_state_of(message, ends) for message in messages}
+        state = Delivery.ENROUTE if Delivery.ENROUTE in states else next(iter(states), None)
+        is_over = state is not Delivery.ENROUTE
+        if state is None or (is_over and len(states) > 1):
+            self._connection.respond(pdu, CommandStatus.ESME_RQUERYFAIL)
+            return
+        done, err = max(((at, err) for _, err, at in ends.values()), default=(0, "")) if is_over else (0, "")
         self._connection.send(
             p.QuerySmResp(
                 pdu.sequence,
@@ -185,13 +189,13 @@ class RequestAnswers:
         )
 
     async def cancel(self, pdu: p.CancelSm) -> None:
-        """Cancels and refunds a scheduled message; without message_id, all messages that are scheduled from the source
-        to the destination (4.9.1). Answers ESME_RCANCELFAIL if none can be cancelled.
+        """Cancels and refunds a scheduled message, or the messages of a submit_multi; without message_id, all messages
+        that are scheduled from the source to the destination (4.9.1). Answers ESME_RCANCELFAIL if none can be
+        cancelled.
         """
         try:
             if pdu.message_id:
-                found = await self._id_of(pdu.message_id)
-                cancelled = found is not None and await self._cancelled(*found)
+                cancelled = await self._cancelled_by_id(pdu)
             else:
                 async with self._services.searches[self._who.view.account.id]:
                     cancelled = await self._cancelled_by_addresses(pdu)
@@ -199,6 +203,19 @@ class RequestAnswers:
             self._connection.respond(pdu, CommandStatus.ESME_RSYSERR)
         else:
             self._connection.respond(pdu, CommandStatus.ESME_ROK if cancelled else CommandStatus.ESME_RCANCELFAIL)
+
+    async def _cancelled_by_id(self, pdu: p.CancelSm) -> bool:
+        """Cancels the message with the id. Of a submit_multi, the messages to the destination, if there is one. Returns
+        False if no message was cancelled."""
+        found = await self._id_of(pdu.message_id)
+        if found is None:
+            return False
+        messages = await self._messages(*found) if pdu.destination_addr else []
+        if not pdu.destination_addr or any(message.key == found[0] for message in messages):
+            return await self._cancelled(*found)
+        number = self._destination_of(pdu)
+        results = [await self._cancelled(each.key, each.tail) for each in messages if each.destination == number]
+        return any(results)
 
     async def _cancelled(self, key: int, tail: int) -> bool:
         try:
@@ -210,7 +227,7 @@ class RequestAnswers:
     async def _cancelled_by_addresses(self, pdu: p.CancelSm) -> bool:
         """Returns False if no message was cancelled."""
         services, account, cancelled = self._services, self._who.view.account.id, False
-        number = self._reader.destination(p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr))
+        number = self._destination_of(pdu)
         sender = sender_of(p.Address(pdu.source_addr_ton, pdu.source_addr_npi, pdu.source_addr))
         rules = services.directory.sender_rules
         if rules is not None:
@@ -223,6 +240,23 @@ class RequestAnswers:
             if not any(results):
                 return cancelled
 
+    def _destination_of(self, pdu: p.CancelSm) -> str:
+        return self._reader.destination(p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr))
+
+    async def _messages(self, key: int, tail: int) -> list[Message]:
+        """Returns the message, or the messages of the batch; none of a batch of the HTTP API with more messages than a
+        submit_multi may have."""
+        customers, account = self._services.customers, self._who.view.account.id
+        message = await customers.message(account, key, tail)
+        if message is not None:
+            return [message]
+        batch = await customers.batch(account, key, tail, 0, MOST_DESTINATIONS + 1)
+        if batch is None or len(batch.messages) > MOST_DESTINATIONS:
+            return []
+        now = self._services.clock.monotonic()
+        self._services.rest_of(account, now, len(batch.messages) * WORK_OF_DESTINATION_S)
+        return batch.messages
+
     async def _id_of(self, text: str) -> tuple[int, int] | None:
         account = self._who.view.account
         key = key_of(account.smpp.id_form, text)
@@ -230,3 +264,11 @@ class RequestAnswers:
             return None
         tail = await self._services.customers.tail(account.id, key)
         return None if tail is None else (key, tail)
+
+
+def _state_of(message: Message, ends: Mapping[int, tuple[Delivery | None, str, int]]) -> Delivery:
+    """`ends`: see `Customers.deliveries`."""
+    ended, _, _ = ends.get(message.key, (None, "", 0))
+    if ended is not None:
+        return ended
+    return Delivery.DELETED if message.state == State.CANCELLED else Delivery.ENROUTE
