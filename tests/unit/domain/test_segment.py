@@ -63,6 +63,14 @@ def test_what_the_parts_hold() -> None:
     assert split("0aFF", Kind.BINARY).parts == [b"\x0a\xff"]
 
 
+def test_half_of_an_escape_pair_stays_at_the_end_of_a_numbered_part() -> None:
+    numbered = b"\0\3\7\2\1"
+    assert split("5\x1b", Kind.TEXT, elements=numbered).parts == [b"5\x1b"]
+    assert [len(part) for part in split("a" * 153 + "\x1b", Kind.TEXT, elements=numbered).parts] == [147, 7]
+    assert split("ж\x1b", Kind.TEXT, elements=numbered).parts == ["ж ".encode("utf-16-be")]
+    assert split("5\x1b", Kind.TEXT).encoding is UCS2
+
+
 def test_labels() -> None:
     assert [encoding.label for encoding in Encoding] == ["GSM-7", "UCS-2", "binary", "Latin-1"]
 

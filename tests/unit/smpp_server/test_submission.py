@@ -202,6 +202,23 @@ def test_half_of_a_surrogate_pair_goes_on_in_a_numbered_part() -> None:
     assert fields.given == {"udh": "050003070201", "coding": 8}
 
 
+@pytest.mark.parametrize(
+    ("elements", "octets", "sent"),
+    [
+        (b"\0\3\7\2\1", b"5\x1b", b"5\x1b"),  # smpplib cuts its parts so
+        (b"\0\3\7\2\1", b"a" * 152 + b"\x1b", b"a" * 152 + b"\x1b"),
+        (b"\0\3\7\2\1", b"5\x1b\x1b\x1b", b"5 \x1b"),
+        (b"\0\3\7\2\1", b"5\x1b\x1b", b"5 "),
+        (b"\0\3\7\2\1\x24\1\1", b"s\x1b", b"s\x1b"),
+        (b"\x24\1\1", b"s\x1b", b"s "),  # no part
+    ],
+)
+def test_half_of_an_escape_pair_goes_on_in_a_numbered_part(elements: bytes, octets: bytes, sent: bytes) -> None:
+    fields = read(esm_class=0x40, short_message=bytes((len(elements),)) + elements + octets)
+    cut = split(fields.content or "", fields.kind, elements=elements)
+    assert (cut.encoding, cut.parts) == (Encoding.GSM7, [sent])
+
+
 @pytest.mark.parametrize("octets", [b"", b"\5\0\3", b"\5"])
 def test_a_header_that_is_not_there_is_refused(octets: bytes) -> None:
     assert status(esm_class=0x40, short_message=octets) == CommandStatus.ESME_RINVESMCLASS

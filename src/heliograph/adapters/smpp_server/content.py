@@ -76,7 +76,7 @@ def read_content(data_coding: int, esm_class: int, octets: bytes, tlvs: Tlvs, ac
         # More than 255 octets are refused as too long, when the request is composed.
         header = bytes((min(len(elements), 0xFF),)) + elements
     try:
-        kind, text = _read(data_coding, octets, account_alphabet, named_tables(elements))
+        kind, text = _read(data_coding, octets, account_alphabet, elements)
     except HalfPair:
         if not numbers_parts(elements):
             raise
@@ -96,11 +96,11 @@ def _numbering(tlvs: Tlvs) -> bytes:
     return b"\x00\x03" + reference[-1:] + total[-1:] + number[-1:]
 
 
-def _read(coding: int, octets: bytes, account_alphabet: str, tables: tuple[int, int]) -> tuple[Kind, str]:
+def _read(coding: int, octets: bytes, account_alphabet: str, elements: bytes) -> tuple[Kind, str]:
     match coding:
         case 0:
             codec = alphabet.CODECS.get(account_alphabet)
-            return Kind.TEXT, _gsm(octets, tables) if codec is None else _decoded(octets, codec)
+            return Kind.TEXT, _gsm(octets, elements) if codec is None else _decoded(octets, codec)
         case 1:
             return Kind.TEXT, _decoded(octets, "ascii")
         case 3:
@@ -114,7 +114,7 @@ def _read(coding: int, octets: bytes, account_alphabet: str, tables: tuple[int, 
     kind = Kind.FLASH if coding & _CLASS == 0 else Kind.TEXT
     match group:
         case 0x10 | 0xF0:
-            return kind, _gsm(octets, tables)
+            return kind, _gsm(octets, elements)
         case 0x18:
             return Kind.FLASH if kind is Kind.FLASH else Kind.UNICODE, _ucs2(octets)
         case 0x14 | 0xF4:
@@ -123,12 +123,15 @@ def _read(coding: int, octets: bytes, account_alphabet: str, tables: tuple[int, 
     raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
 
 
-def _gsm(octets: bytes, tables: tuple[int, int]) -> str:
+def _gsm(octets: bytes, elements: bytes) -> str:
+    tables, half = named_tables(elements), ""
+    if alphabet.ends_in_escape(octets) and numbers_parts(elements):
+        octets, half = octets[:-1], alphabet.HALF_ESCAPE
     text = national.decode(octets, *tables) if any(tables) else alphabet.decode(octets)
     if _REPLACEMENT in text:
         problem = "The content has octets above 0x7F, which GSM 7 bit lacks; set data_coding 3 for Latin-1."
         raise Refused(CommandStatus.ESME_RSUBMITFAIL, problem)
-    return text
+    return text + half
 
 
 def _decoded(octets: bytes, codec: str) -> str:

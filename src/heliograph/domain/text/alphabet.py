@@ -9,6 +9,9 @@ from typing import Final
 
 ESCAPE = 0x1B
 
+HALF_ESCAPE: Final = chr(ESCAPE)
+"""Ends the text of a part whose sender put the escape here, and the septet after it into the next part."""
+
 DEFAULT: Final = (
     "@£$¥èéùìòÇ\nØø\rÅå"
     "Δ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ"
@@ -87,6 +90,11 @@ def latin1(text: str) -> bytes | None:
 def is_plain(text: str) -> bool:
     """True if every character is a single septet with its ASCII code: a fast test for the common case."""
     return text.isascii() and not text.encode("ascii").translate(None, _SAME_AS_ASCII)
+
+
+def ends_in_escape(septets: bytes) -> bool:
+    """True if the last septet is an escape without the septet after it."""
+    return (len(septets) - len(septets.rstrip(b"\x1b"))) % 2 == 1
 
 
 def decode(septets: bytes) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from heliograph.domain.message.state import Kind
 from heliograph.domain.text import alphabet, national
-from heliograph.domain.text.header import named_tables
+from heliograph.domain.text.header import named_tables, numbers_parts
 from heliograph.domain.text.repertoire import PLAIN, Encoded, Encoding, Repertoire, Tables
 
 USER_DATA_OCTETS: Final = 140
@@ -64,7 +64,9 @@ def split(
 
     A text uses the alphabet of the operator's `repertoire` with the fewest parts; of two alphabets with equally many
     parts, the more usual alphabet. If `elements` select national tables, it uses these, or else UCS-2. Empty content
-    is a single empty part. Raises ValueError on a lone surrogate and on binary content that `hex_problem` rejects.
+    is a single empty part. HALF_ESCAPE at the end stays, if `elements` number the content as a part and its alphabet
+    is GSM 7 bit: a phone joins it with the next part. Raises ValueError on a lone surrogate and on binary content that
+    `hex_problem` rejects.
     """
     if kind == Kind.BINARY:
         if content and (problem := hex_problem(content)) is not None:
@@ -74,6 +76,11 @@ def split(
         return _cut(Encoded(Encoding.UCS2, content.encode("utf-16-be")), header_octets, elements)
     if not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
         return Split(_GSM7, [content.encode("ascii")])
+    if content.endswith(alphabet.HALF_ESCAPE) and numbers_parts(elements):
+        cut = split(content[:-1] + " ", kind, header_octets, repertoire, elements)
+        if cut.encoding is _GSM7:
+            cut.parts[-1] = cut.parts[-1][:-1] + alphabet.HALF_ESCAPE.encode()
+        return cut
     tables = named_tables(elements)
     if any(tables):
         return _cut(_by_tables(content, tables, repertoire), header_octets, elements)
