@@ -134,12 +134,13 @@ class FuzzedServer:
         sent = 0
         if mode & BOUND:
             kind = (p.BindTransmitter, p.BindReceiver, p.BindTransceiver)[mode % 3]
-            version = 0x50 if mode & 0x10 else 0x34
+            version = (0x50 if mode & 0x10 else 0x34) - (terms & 1)
             bind = kind(1, 0, system_id="acme", password="smpp-pw", interface_version=version)
             connection.data_received(codec.encode(bind))
             assert await _until(lambda: session.bound), "it is not bound"
             while connection.room and sent < DELIVERIES:
-                connection.deliver(Notice(1, sent, None, gateway.clock.now(), way=Way.BIND), _DELIVERY)
+                notice = Notice(1, sent, None, gateway.clock.now(), way=Way.BIND)
+                connection.deliver(notice, [_DELIVERY] * (1 + sent % 3))
                 sent += 1
         wire.written = b""
         for start in range(0, len(octets), step):

@@ -11,6 +11,7 @@ from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import Role
 from heliograph.smpp.session import Session, SessionOptions
+from heliograph.smpp.tlv import Tlvs
 
 ANSWER_S = 10.0
 """Seconds for any answer in tests."""
@@ -30,6 +31,7 @@ class Esme(asyncio.Protocol):
         self.answers: dict[int, p.Pdu] = {}
         self.bound: int | None = None
         """The status of the bind's answer."""
+        self.bind_tlvs: Tlvs = ()
         self.gone = False
 
     @classmethod
@@ -89,8 +91,8 @@ class Esme(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for event in self.session.receive(data, self._loop.time()):
             match event:
-                case e.Bound():
-                    self.bound = 0
+                case e.Bound(_, response):
+                    self.bound, self.bind_tlvs = 0, response.tlvs
                 case e.BindRefused(status):
                     self.bound = status
                 case e.Answered():

@@ -95,7 +95,8 @@ class Notice:
     attempts: int = 0
     """The tries so far."""
     body: bytes = b""
-    """The body of the first try, empty before. Retries send the same bytes."""
+    """The body of the first try over a webhook, empty before. Retries send the same bytes. A bind's client may read
+    another version of SMPP at the next try, so that each try has its own body."""
     way: Way = Way.WEBHOOK
     rowed: bool = field(default=False, compare=False)
     """Whether the notice has a row in `callback_retry`."""

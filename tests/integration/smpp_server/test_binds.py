@@ -14,7 +14,12 @@ import pytest
 
 from heliograph.adapters.smpp_server import connection, requests, server
 from heliograph.adapters.smpp_server import submission as submission_module
-from heliograph.adapters.smpp_server.connection import MAX_OCTETS_BEFORE_BIND, MAX_UNREAD_OCTETS, PORTION_OCTETS
+from heliograph.adapters.smpp_server.connection import (
+    ANSWER_S,
+    MAX_OCTETS_BEFORE_BIND,
+    MAX_UNREAD_OCTETS,
+    PORTION_OCTETS,
+)
 from heliograph.adapters.smpp_server.content import read_content
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.registry import Binds
@@ -23,7 +28,8 @@ from heliograph.adapters.smpp_server.server import SmppServer
 from heliograph.adapters.smpp_server.services import Services
 from heliograph.adapters.smpp_server.times import absolute
 from heliograph.app.configuration import Price, SmppTerms
-from heliograph.app.facts import Facts, MessageEnd
+from heliograph.app.facts import CallbackEnd, Facts, MessageEnd
+from heliograph.app.notice import Notice, TriedNotice
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import Unavailable
@@ -1049,6 +1055,90 @@ async def test_a_submit_multi_is_cancelled_whole_or_for_a_destination(
     assert (await client.ask(p.CancelSm(message_id=name))).status == again
     assert await rig.gateway.balance() == "1000"
     assert (await client.ask(p.QuerySm(message_id=name))).message_state == 4
+
+
+# --- SMPP 3.3, which has no TLVs
+
+
+@pytest.mark.parametrize(("version", "tlvs"), [(0x00, 0), (0x33, 0), (0x34, 1), (0x50, 1)])
+async def test_no_answer_to_a_client_of_3_3_has_tlvs(rig: Rig, version: int, tlvs: int) -> None:
+    client = await rig.bound(version=version)
+    assert len(client.bind_tlvs) == tlvs
+    submission = p.DataSm(source_addr="Helio", destination_addr="1", tlvs=((0x424, b"Hi"),))
+    refused = await client.ask(submission)
+    assert (refused.status, len(refused.tlvs)) == (CommandStatus.ESME_RINVDSTADR, tlvs)
+    number = rig.services.delay.begin(rig.gateway.clock.monotonic())
+    rig.gateway.clock.forward(0.5)
+    shed = await client.ask(submission)
+    assert (shed.status, len(shed.tlvs)) == (CommandStatus.ESME_RMSGQFUL, tlvs)
+    rig.services.delay.end(number, rig.gateway.clock.monotonic())
+
+
+PARTS = [codec.encode_body(p.DeliverSm(short_message=b"part %d" % number)) for number in range(3)]
+
+
+def deliver_parts(rig: Rig) -> list[TriedNotice]:
+    """Delivers a notice in three parts over the bind; returns the list that gets its result."""
+    tried: list[TriedNotice] = []
+    rig.deliverer.on_tried(tried.extend)
+    (bind,) = rig.server._connections
+    bind.deliver(Notice(1, 5, None, rig.gateway.clock.now(), way=Way.BIND), PARTS)
+    return tried
+
+
+def delivered(client: Esme) -> list[bytes]:
+    return [pdu.short_message for pdu in client.delivered]
+
+
+async def test_each_part_follows_the_answer_to_the_part_before(rig: Rig) -> None:
+    await rig.change(window=1)
+    client = await rig.bound(version=0x33)
+    tried = deliver_parts(rig)
+    await wait_until(lambda: tried)
+    assert delivered(client) == [b"part 0", b"part 1", b"part 2"]
+    assert [(each.key, each.end) for each in tried] == [(5, CallbackEnd.DELIVERED)]
+    (bind,) = rig.binds.all()
+    assert (bind.state.delivered, rig.binds.counts.deliveries) == (1, {0: 1})
+
+
+async def test_after_a_part_that_is_put_off_no_other_follows(rig: Rig) -> None:
+    client = await rig.bound(version=0x33)
+    client._answer = lambda pdu: CommandStatus.ESME_RTHROTTLED if pdu.short_message == b"part 1" else 0
+    tried = deliver_parts(rig)
+    await wait_until(lambda: tried)
+    assert [(each.end, each.code) for each in tried] == [(None, CommandStatus.ESME_RTHROTTLED)]
+    assert delivered(client) == [b"part 0", b"part 1"]
+    client._answer = lambda _: 0
+    again = deliver_parts(rig)
+    await wait_until(lambda: again)
+    assert delivered(client)[2:] == [b"part 0", b"part 1", b"part 2"]
+
+
+async def test_parts_of_a_client_that_unbinds_wait_for_its_next_bind(rig: Rig) -> None:
+    client = await rig.bound(version=0x33)
+    client._answer = lambda _: None
+    tried = deliver_parts(rig)
+    await client.until(lambda: bool(client.delivered))
+    answer = p.DeliverSmResp(client.delivered[0].sequence)
+    client._transport.write(codec.encode(p.Unbind(99)) + codec.encode(answer))
+    await wait_until(lambda: tried)
+    assert [(each.end, each.away) for each in tried] == [(None, True)]
+
+
+async def test_a_part_without_an_answer_is_put_off_and_one_of_a_lost_bind_waits(rig: Rig) -> None:
+    client = await rig.bound(version=0x33)
+    client._answer = lambda _: None
+    tried = deliver_parts(rig)
+    await client.until(lambda: bool(client.delivered))
+    (bind,) = rig.server._connections
+    rig.gateway.clock.forward(ANSWER_S + 1)
+    bind._on_timer()
+    assert [(each.key, each.end, each.away) for each in tried] == [(5, None, False)]
+    assert not bind._left
+    lost = deliver_parts(rig)
+    client.close()
+    await wait_until(lambda: lost)
+    assert [(each.key, each.end, each.away) for each in lost] == [(5, None, True)]
 
 
 # --- the end

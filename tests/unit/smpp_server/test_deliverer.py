@@ -7,7 +7,7 @@ import pytest
 
 from heliograph.adapters.smpp_server.addresses import Spelling
 from heliograph.adapters.smpp_server.deliverer import PACE_S, POLL_S, PUT_OFF, SUSPECT_S, BindDeliverer
-from heliograph.adapters.smpp_server.deliveries import inbound_body, receipt_body
+from heliograph.adapters.smpp_server.deliveries import inbound_bodies, receipt_body
 from heliograph.adapters.smpp_server.expected import Expected, ReceiptWish
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.app.configuration import Account
@@ -19,6 +19,7 @@ from heliograph.domain.message.extras import Extras
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import Kind
 from heliograph.domain.message.way import Way
+from heliograph.domain.text import inbound
 from heliograph.smpp import codec, tlv
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
@@ -34,14 +35,14 @@ AT = 1_800_000_000_000
 class FakeBind:
     """A bind with some free slots, which takes notes."""
 
-    def __init__(self, number: int, room: int, account: int = 7) -> None:
-        self.id, self.account, self.room = number, account, room
+    def __init__(self, number: int, room: int, account: int = 7, version: int = 0x34) -> None:
+        self.id, self.account, self.room, self.version = number, account, room, version
         self.state = BindState("receiver", "", False, 0, room)
         self.taken: list[tuple[int, bytes]] = []
 
-    def deliver(self, notice: Notice, body: bytes) -> None:
+    def deliver(self, notice: Notice, bodies: list[bytes]) -> None:
         self.room -= 1
-        self.taken.append((notice.key, body))
+        self.taken += [(notice.key, body) for body in bodies]
 
     def unbind(self) -> None:
         """It stays."""
@@ -67,8 +68,8 @@ class Rig:
     def _wake(self) -> None:
         self.woken += 1
 
-    def bind(self, number: int, room: int) -> FakeBind:
-        bind = FakeBind(number, room)
+    def bind(self, number: int, room: int, version: int = 0x34) -> FakeBind:
+        bind = FakeBind(number, room, version=version)
         self.binds.enter(bind)
         return bind
 
@@ -238,18 +239,55 @@ def test_receipts_of_a_batch_name_the_batch() -> None:
     ],
 )
 def test_a_phones_text_comes_in_the_accounts_alphabet(text: str, alphabet: str, coding: int, octets: bytes) -> None:
-    inbound = InboundMessage(7, 1, "491701234567", "3388", text, octets, 8, AT)
-    pdu = read(inbound_body(inbound, alphabet))
+    message = InboundMessage(7, 1, "491701234567", "3388", text, octets, 8, AT)
+    (pdu,) = map(read, inbound_bodies(message, alphabet))
     assert (pdu.data_coding, pdu.short_message, pdu.source_addr, pdu.destination_addr) == (
         coding, octets, "491701234567", "3388",
     )  # fmt: skip
 
 
 def test_a_long_text_and_octets_of_a_phone() -> None:
-    long = read(inbound_body(InboundMessage(7, 1, "49", "3388", "x" * 300, b"", 0, AT), "gsm"))
+    (long,) = map(read, inbound_bodies(InboundMessage(7, 1, "49", "3388", "x" * 300, b"", 0, AT), "gsm"))
     assert (long.short_message, tlv.find(long.tlvs, tlv.MESSAGE_PAYLOAD)) == (b"", b"x" * 300)
-    octets = read(inbound_body(InboundMessage(7, 1, "49", "3388", "", b"\1\2", 4, AT), "gsm"))
+    (octets,) = map(read, inbound_bodies(InboundMessage(7, 1, "49", "3388", "", b"\1\2", 4, AT), "gsm"))
     assert (octets.data_coding, octets.short_message) == (4, b"\1\2")
+
+
+@pytest.mark.parametrize(
+    ("text", "octets", "coding", "alphabet", "sizes"),
+    [
+        ("x" * 254, b"", 0, "gsm", [254]),
+        ("x" * 152 + "€" + "x" * 150, b"", 0, "gsm", [152, 152]),
+        ("é" * 269, b"", 0, "latin1", [134, 134, 1]),
+        ("Ж" * 66 + "🚀" * 67, b"", 8, "gsm", [132, 132, 132, 4]),
+        ("", b"\1" * 270, 4, "gsm", [134, 134, 2]),
+        ("x" * 40_000, b"", 0, "gsm", [153] * 255),
+    ],
+)
+def test_a_client_of_3_3_gets_a_long_message_in_numbered_parts(
+    text: str, octets: bytes, coding: int, alphabet: str, sizes: list[int]
+) -> None:
+    message = InboundMessage(7, 1, "491701234567", "3388", text, octets, coding, AT, key=77 << 40)
+    pdus = [read(body) for body in inbound_bodies(message, alphabet, reads_tlvs=False)]
+    assert [pdu.tlvs for pdu in pdus] == [()] * len(sizes)
+    if len(sizes) == 1:
+        assert (pdus[0].esm_class, len(pdus[0].short_message)) == (0, sizes[0])
+        return
+    parts = [inbound.read(pdu.short_message, pdu.data_coding, has_header=pdu.esm_class == 0x40) for pdu in pdus]
+    assert [len(part.octets) for part in parts] == sizes
+    joined = inbound.join(parts, "gsm" if alphabet == "gsm" else "latin1")
+    assert joined.complete
+    assert (joined.text or joined.octets) == (text[: sum(sizes)] or octets)
+
+
+def test_a_client_of_3_3_gets_no_tlvs_beside_one_of_3_4(rig: Rig) -> None:
+    old, new = rig.bind(1, 2, version=0x33), rig.bind(2, 1)
+    long = InboundMessage(7, 1, "49", "3388", "x" * 300, b"", 0, AT, key=2)
+    rig.deliverer.deliver([notice(1), Notice(7, 2, long, AT, way=Way.BIND), notice(3)])
+    assert [[key for key, _ in bind.taken] for bind in (old, new)] == [[1, 2, 2], [3]]
+    tlvs = [[read(body).tlvs for _, body in bind.taken] for bind in (old, new)]
+    assert (tlvs[0], len(tlvs[1][0])) == ([(), (), ()], 3)
+    assert receipt_fields(read(old.taken[0][1]))["stat"] == "DELIVRD"
 
 
 def test_a_message_from_a_phone_that_is_too_long_for_a_deliver_sm_is_cut(rig: Rig) -> None:

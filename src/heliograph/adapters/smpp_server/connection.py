@@ -35,7 +35,7 @@ from heliograph.adapters.smpp_server.overload import (
     UnreadTime,
     shedding_of,
 )
-from heliograph.adapters.smpp_server.registry import Binds
+from heliograph.adapters.smpp_server.registry import KINDS, Binds
 from heliograph.adapters.smpp_server.requests import RequestAnswers
 from heliograph.adapters.smpp_server.resubmissions import GivenNames, unacknowledged
 from heliograph.adapters.smpp_server.services import DOOR, Services
@@ -99,12 +99,6 @@ CLOSE_GRACE_S: Final = 2.0
 ID_BITS: Final = 40
 """Bits of a bind's random id, which every node and JSON can hold."""
 
-_KINDS: Final = {
-    SessionState.BOUND_TX: "transmitter",
-    SessionState.BOUND_RX: "receiver",
-    SessionState.BOUND_TRX: "transceiver",
-}
-
 
 class EsmeConnection(asyncio.Protocol):
     """A connection, from its acceptance to its end. Implements `deliverer.DeliveringBind` once it is bound."""
@@ -148,8 +142,8 @@ class EsmeConnection(asyncio.Protocol):
         """Names of submissions under way (`Resubmissions`)."""
         self._given = GivenNames()
         self._state = BindState("unbound", "", tls, 0, 0)
-        self._reads_text = False
-        """Whether the client reads TLVs of a submit_sm_resp, which SMPP v3.4 has none of (4.4.2)."""
+        self._left: dict[int, list[bytes]] = {}
+        """Bodies of parts that follow the answer to the part before, by the key of their notice."""
         self.session = Session(
             Role.MC,
             services.clock.monotonic(),
@@ -162,7 +156,7 @@ class EsmeConnection(asyncio.Protocol):
             ),
         )
         self.id = randbits(ID_BITS)
-        self.account = 0
+        self.account = self.version = 0
         self.ended: asyncio.Future[None] = self._loop.create_future()
 
     # --- for the registry and the deliverer
@@ -182,9 +176,11 @@ class EsmeConnection(asyncio.Protocol):
         state.window, state.in_flight, state.unanswered = session.window_limit, session.in_flight, session.unanswered
         return state
 
-    def deliver(self, notice: Notice, body: bytes) -> None:
+    def deliver(self, notice: Notice, bodies: list[bytes]) -> None:
         """See `deliverer.DeliveringBind`."""
-        self.session.send_request(c.DELIVER_SM, body, notice, self._services.clock.monotonic())
+        self.session.send_request(c.DELIVER_SM, bodies[0], notice, self._services.clock.monotonic())
+        if len(bodies) > 1:
+            self._left[notice.key] = bodies[1:]
         self._flush_soon()
 
     @property
@@ -258,7 +254,6 @@ class EsmeConnection(asyncio.Protocol):
         if self.account:
             self._services.start(self._leave())
             self._deliverer.unbound(self.account)
-        if self.account:
             self._services.journal.log("info", "esme.unbound", account=self._name, address=self._peer[0], bind=self.id)
         if not self.ended.done():
             self.ended.set_result(None)
@@ -319,15 +314,12 @@ class EsmeConnection(asyncio.Protocol):
                 case e.Shed(number):
                     self._on_shed(number)
                 case e.Answered(token, _, status):
-                    self._answered.append((token, status))
-                    if status == 0:
-                        self._state.delivered += 1
-                    else:
-                        self._state.put_off += 1
+                    self._on_answer(cast("Notice", token), status)
                 case e.BindRequested(request):
                     self._stop_reading("bind")
                     self._services.start(self._sign_in(request))
                 case e.TimedOut(token):
+                    self._left.pop(token.key, None)
                     self._deliverer.unanswered(token, ANSWER_S)
                 case e.Lost(tokens):
                     self._deliverer.lost(tokens)
@@ -338,6 +330,17 @@ class EsmeConnection(asyncio.Protocol):
                     self._note_error(str(error))
                 case _:
                     pass  # late answers and unbinds need nothing of us
+
+    def _on_answer(self, notice: Notice, status: int) -> None:
+        left = self._left.pop(notice.key, None)
+        if left is not None and status == 0:
+            if self.session.room:
+                self.deliver(notice, left)
+                return
+            status = CommandStatus.ESME_RINVBNDSTS  # the bind ends: all parts are sent again
+        self._answered.append((notice, status))
+        self._state.delivered += status == 0
+        self._state.put_off += status != 0
 
     def _note_error(self, problem: str) -> None:
         """Logs the first PDU without sense of a connection: its client may send thousands in a second."""
@@ -384,7 +387,7 @@ class EsmeConnection(asyncio.Protocol):
             return
         if view is not None:
             self.account = view.account.id
-            status = await self._enter(view, _KINDS[BOUND_BY[request.command_id]])
+            status = await self._enter(view, KINDS[BOUND_BY[request.command_id]])
             if self._transport is None:
                 await self._leave()
                 return
@@ -402,14 +405,15 @@ class EsmeConnection(asyncio.Protocol):
             self._close()
             return
         view = cast("AccountView", view)
-        self._reads_text = request.interface_version >= c.INTERFACE_VERSION_50
+        self.version = request.interface_version
         self._take_view(view, generation)
         self.session.window_limit = view.account.smpp.window
         self._binds.connections.bound(self)
         if self._transport is not None:
             self._transport.set_write_buffer_limits(MAX_UNREAD_OCTETS)
-        version = ((tlv.SC_INTERFACE_VERSION, bytes((c.INTERFACE_VERSION_34,))),)
-        self.session.respond(response(request.sequence, 0, version, self._services.system_id))
+        ours = tlv.make(tlv.SC_INTERFACE_VERSION, c.INTERFACE_VERSION_34)
+        tlvs = (ours,) if self.version >= c.INTERFACE_VERSION_34 else ()
+        self.session.respond(response(request.sequence, 0, tlvs, self._services.system_id))
         self._flush()
         self._arm()
         self._resume_reading("bind")
@@ -454,7 +458,7 @@ class EsmeConnection(asyncio.Protocol):
         self._generation = generation
         self._reader_of = SubmissionReader(view.account.smpp, self._services.longest_validity_ms)
         self._own_statuses = dict(view.account.smpp.statuses)
-        self._shedding = shedding_of(self._own_statuses, reads_text=self._reads_text)
+        self._shedding = shedding_of(self._own_statuses, self.version)
 
     async def _refresh(self) -> None:
         """Reads the account again after a change of the configuration. Unbinds a client that may not stay, for example
@@ -583,13 +587,11 @@ class EsmeConnection(asyncio.Protocol):
         form = cast("Principal", self._who).view.account.smpp.id_form
         name = message_id(form, accept.key, accept.tail)
         self._binds.counts.submissions[0] += 1
-        match pdu:
-            case p.SubmitMulti():
-                self._respond(p.SubmitMultiResp(pdu.sequence, message_id=name, unsuccess_sme=failed))
-            case p.DataSm():
-                self._respond(p.DataSmResp(pdu.sequence, message_id=name))
-            case _:
-                self._respond(p.SubmitSmResp(pdu.sequence, message_id=name))
+        if isinstance(pdu, p.SubmitMulti):
+            self.send(p.SubmitMultiResp(pdu.sequence, message_id=name, unsuccess_sme=failed))
+        else:
+            response = p.DataSmResp if isinstance(pdu, p.DataSm) else p.SubmitSmResp
+            self.send(response(pdu.sequence, message_id=name))
 
     def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
         """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
@@ -617,18 +619,15 @@ class EsmeConnection(asyncio.Protocol):
     def decline(self, pdu: p.Pdu, status: int, problem: str) -> None:
         """Answers a submission with an error."""
         self._count_refused(status, problem)
-        tlvs = status_text(problem) if self._reads_text or isinstance(pdu, p.DataSm) else ()
-        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, tlvs))
+        tlvs = status_text(problem, pdu.command_id, self.version)
+        self.send(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, tlvs))
 
     def respond(self, pdu: p.Pdu, status: int) -> None:
         """Answers any other request with an otherwise empty response."""
-        self._respond(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status))
+        self.send(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status))
 
     def send(self, response: p.Pdu) -> None:
-        """Answers a request with a response of its own."""
-        self._respond(response)
-
-    def _respond(self, response: p.Pdu) -> None:
+        """Answers a request."""
         self.session.respond(response)
         if "window" in self._reading_stopped and self.session.unanswered < self._services.window_of(self._who):
             self._unread.end(self._services.clock.monotonic())  # octets beyond the window may wait for any time

@@ -16,14 +16,14 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final, Protocol, cast
 from zoneinfo import ZoneInfo
 
-from heliograph.adapters.smpp_server.deliveries import inbound_body, receipt_body
+from heliograph.adapters.smpp_server.deliveries import bodies_of
 from heliograph.adapters.smpp_server.expected import expected_of
 from heliograph.adapters.smpp_server.registry import Bind, Binds
 from heliograph.app.configuration import Account
-from heliograph.app.facts import NO_ANSWER, CallbackEnd, InboundMessage
+from heliograph.app.facts import NO_ANSWER, CallbackEnd
 from heliograph.app.notice import KnownAccounts, Notice, ReachedState, TriedNotice
 from heliograph.app.ports import Clock
-from heliograph.smpp.constants import CommandStatus
+from heliograph.smpp.constants import INTERFACE_VERSION_34, CommandStatus
 from heliograph.smpp.error import FieldError
 
 HOUR_MS: Final = 3_600_000
@@ -62,8 +62,12 @@ _FULL: Final = "the windows of the binds were full"
 class DeliveringBind(Bind, Protocol):
     """A bind that takes deliver_sm."""
 
-    def deliver(self, notice: Notice, body: bytes) -> None:
-        """Sends a deliver_sm; `BindDeliverer.answered`, `unanswered` or `lost` follows."""
+    version: int
+    """interface_version of the client, for example 0x34."""
+
+    def deliver(self, notice: Notice, bodies: list[bytes]) -> None:
+        """Sends a deliver_sm, or several in turn, each after the answer to the one before. `BindDeliverer.answered`,
+        `unanswered` or `lost` follows once."""
 
 
 class Line:
@@ -187,24 +191,20 @@ class BindDeliverer:
     def _send(self, account: int, line: Line) -> None:
         """Sends waiting notices while any bind has a free slot, each by the bind with most of them."""
         waiting = line.waiting
-        binds = [(-room, bind.id, bind) for bind in self._binds.of(account) if (room := bind.room)]
+        binds = [
+            (-room, bind.id, cast("DeliveringBind", bind)) for bind in self._binds.of(account) if (room := bind.room)
+        ]
         heapify(binds)
         unfit: list[TriedNotice] = []
         while waiting and binds:
             notice, owner, zone = waiting.popleft()
-            if not notice.body:
-                subject = notice.subject
-                try:
-                    notice.body = (
-                        receipt_body(subject, zone)
-                        if isinstance(subject, ReachedState)
-                        else inbound_body(cast("InboundMessage", subject), owner.smpp.alphabet)
-                    )
-                except FieldError as problem:  # raised further, it would end the commits, again after each start
-                    unfit.append(TriedNotice(notice.key, CallbackEnd.FAILED, problem=str(problem)))
-                    continue
             used, number, bind = binds[0]
-            cast("DeliveringBind", bind).deliver(notice, notice.body)
+            try:
+                bodies = bodies_of(notice.subject, owner, zone, reads_tlvs=bind.version >= INTERFACE_VERSION_34)
+            except FieldError as problem:  # raised further, it would end the commits, again after each start
+                unfit.append(TriedNotice(notice.key, CallbackEnd.FAILED, problem=str(problem)))
+                continue
+            bind.deliver(notice, bodies)
             if used < -1:
                 heapreplace(binds, (used + 1, number, bind))
             else:

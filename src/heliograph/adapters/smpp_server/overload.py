@@ -13,6 +13,7 @@ from typing import Final
 
 from heliograph.adapters.smpp_server.statuses import status_of, status_text
 from heliograph.domain.error import UNAVAILABLE, Fault
+from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.session import Shedding
 
@@ -116,11 +117,11 @@ class UnreadTime:
         self._unread_s = now - self._received
 
 
-def shedding_of(own: Mapping[str, int], *, reads_text: bool) -> Shedding:
-    """Returns the answers to submissions under overload. `own`: the account's statuses by reason; `reads_text`: whether
-    the client reads TLVs of a submit_sm_resp."""
-    status, text = status_of(OVERLOADED, own), status_text(OVERLOADED.message)
-    tlvs = text if reads_text else ()
+def shedding_of(own: Mapping[str, int], version: int) -> Shedding:
+    """Returns the answers to submissions under overload. `own`: the account's statuses by reason; `version`: the
+    client's interface_version."""
+    status = status_of(OVERLOADED, own)
     return Shedding(
-        (p.SubmitSmResp(0, status, tlvs), p.SubmitMultiResp(0, status, tlvs), p.DataSmResp(0, status, text))
+        p.PDU_TYPES[command_id | c.RESPONSE_BIT](0, status, status_text(OVERLOADED.message, command_id, version))
+        for command_id in (c.SUBMIT_SM, c.SUBMIT_MULTI, c.DATA_SM)
     )

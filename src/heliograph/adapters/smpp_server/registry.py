@@ -2,12 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from heliograph.app.observing.counters import BindCounters
 from heliograph.app.records import BindState
+from heliograph.smpp.state import SessionState
 
 C = TypeVar("C")
+
+KINDS: Final = {
+    SessionState.BOUND_TX: "transmitter",
+    SessionState.BOUND_RX: "receiver",
+    SessionState.BOUND_TRX: "transceiver",
+}
+"""The kinds of binds for people."""
 
 
 class Bind(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from heliograph.domain.error import Fault, Reason
+from heliograph.smpp import constants as c
 from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.tlv import Tlvs
@@ -54,7 +55,10 @@ def status_of(fault: Fault, own: Mapping[str, int]) -> int:
     return CommandStatus.ESME_RSUBMITFAIL
 
 
-def status_text(problem: str) -> Tlvs:
-    """Returns the TLV with the reason for people."""
+def status_text(problem: str, command_id: int, version: int) -> Tlvs:
+    """Returns the TLV with the reason for people, for the response to a request; none if the client's version of SMPP
+    has no TLVs there. SMPP 5.0 has them in every response, 3.4 in a data_sm_resp (SMPP v3.4, 4.4.2 and 4.7.2)."""
+    if version < (c.INTERFACE_VERSION_34 if command_id == c.DATA_SM else c.INTERFACE_VERSION_50):
+        return ()
     text = problem.encode("ascii", "replace")[:MAX_TEXT_OCTETS]
     return ((tlv.ADDITIONAL_STATUS_INFO_TEXT, text + b"\0"),)

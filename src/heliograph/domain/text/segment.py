@@ -109,6 +109,11 @@ def split_into(
     return cut if len(cut.parts) == total else None
 
 
+def parts_of(encoding: Encoding, data: bytes) -> list[bytes]:
+    """Returns the parts of an encoded content, each with room for the usual header."""
+    return _pieces(encoding, data, _limit(encoding, USER_DATA_OCTETS - HEADER_OCTETS))
+
+
 def count(content: str, kind: Kind, repertoire: Repertoire = PLAIN, elements: bytes = b"") -> tuple[Encoding, int]:
     """Returns the encoding and the number of parts that `split` makes with the usual header; raises the same errors."""
     if kind is _TEXT and not elements and len(content) <= SINGLE_SEPTETS and alphabet.is_plain(content):
