@@ -66,6 +66,11 @@ class Message:
     released: int = field(default=0, compare=False)
     """End of its last hold (ms); 0 if it was not held. In memory only: delays count from then on."""
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether its row has an envelope that could not be opened, so that nobody has its text."""
+        return bool(self.sealed) and not self.content
+
 
 def queued_of(messages: Sequence[Message]) -> int:
     """Returns how many of these messages go into the queue if they are accepted."""
@@ -431,6 +436,11 @@ class InboundMessage:
     written then, and has no effect: no charge, no wish, no reply, no notice."""
 
     @property
+    def is_unreadable(self) -> bool:
+        """Whether its row has an envelope that could not be opened, of its text or of its octets."""
+        return bool(self.sealed) and not self.content
+
+    @property
     def changes_consent(self) -> bool:
         """Whether the text suppresses the sender, or undoes that."""
         return bool(self.account) and self.wish in CONSENT_WISHES
@@ -463,6 +473,8 @@ class InboundPart:
     has_header: bool
     octets: bytes
     at: int
+    is_unreadable: bool = field(default=False, compare=False)
+    """Whether its row has an envelope that could not be opened; `octets` are then empty."""
 
 
 @dataclass(slots=True)

@@ -113,6 +113,11 @@ class Notice:
             return self.end.superseded
         return isinstance(self.subject, InboundMessage) and self.subject.contested
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether it would tell a message from a phone without its text. The body of an earlier try has the text."""
+        return isinstance(self.subject, InboundMessage) and self.subject.is_unreadable and not self.body
+
 
 @dataclass(slots=True)
 class TriedNotice:

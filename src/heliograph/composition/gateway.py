@@ -247,7 +247,8 @@ class Gateway:
         if self._dev:
             api.mount(development.BOARD_PATH, development.ReceiptBoard())
         sign_ins = (self._customer_failures, self._console_failures)
-        await self._watching.start(self.engine, store, api, listening.local_answers(), listening.tls, sign_ins)
+        local, unreadable = listening.local_answers(), opened.encryption.unreadable
+        await self._watching.start(self.engine, store, api, local, listening.tls, sign_ins, unreadable)
         self._refusal_writer = RefusalWriter(
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )

@@ -13,6 +13,7 @@ from heliograph.app.observing.refusals import Refusals
 from heliograph.app.observing.series_counter import SeriesCounter
 from heliograph.app.observing.traffic import TrafficWatch
 from heliograph.app.ports import Clock, Intake, Store, Unavailable, Watcher, WebhookSender
+from heliograph.app.ports.encryption import UnreadableValues
 from heliograph.app.sending.failure_register import FailureRegister
 from heliograph.config import Settings
 from heliograph.domain.calendar import format_utc
@@ -92,9 +93,10 @@ class Watching:
         local: LocalAnswers,
         tls: Tls | None,
         sign_ins: Iterable[FailureRegister],
+        unreadable: UnreadableValues,
     ) -> None:
-        """Mounts /metrics, which includes `tls` and `sign_ins`. Opens the control socket, which also gives the `local`
-        answers.
+        """Mounts /metrics with `tls`, `sign_ins` and `unreadable`. Opens the control socket, which also gives the
+        `local` answers.
         """
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
@@ -102,6 +104,7 @@ class Watching:
         collector = Collector(
             self._counters, engine, store, self._clock, api.responses, self._settings.data, self.refusals,
             api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups, self.margins,
+            unreadable,
         )  # fmt: skip
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)
         self._series_writer.start(engine.watch)

@@ -1,10 +1,10 @@
-"""The chores of encryption: reads the store's keys, and re-encrypts old rows."""
+"""The chores of encryption: reads the store's keys, re-encrypts old rows, and logs the rows that cannot be opened."""
 
 import asyncio
 from collections.abc import Callable
 
 from heliograph.app.ports import Clock, Journal, Unavailable
-from heliograph.app.ports.encryption import CannotOpen, Encryption, KeyRefused
+from heliograph.app.ports.encryption import Encryption, KeyRefused
 from heliograph.runtime.tasks import Background, Watch
 
 REFRESH_S = 5.0
@@ -48,13 +48,15 @@ class EncryptionUpkeep:
                 await self.step()
             except Unavailable:
                 continue  # other tasks log the outage
-            except (KeyRefused, CannotOpen) as problem:
+            except KeyRefused as problem:
                 self._journal.log("critical", "encryption.refused", problem=str(problem))
                 self._refused()
                 return
 
     async def step(self) -> None:
-        """Reads the keys, and re-encrypts some rows. Raises Unavailable, KeyRefused, CannotOpen."""
+        """Reads the keys, logs damaged rows, and re-encrypts some rows. Raises Unavailable, KeyRefused."""
+        for column, row in self._encryption.unreadable.take_fresh():
+            self._journal.log("error", "encryption.unreadable", column=column, row=row)
         await self._encryption.refresh(self._clock.now())
         if not self._reseals:
             return

@@ -1,6 +1,9 @@
 """`heliograph encryption`, in this process."""
 
 import json
+import sqlite3
+from base64 import b64encode
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +73,27 @@ def test_the_master_key_is_changed(run: Any, key: None, tmp_path: Path, monkeypa
     assert "another master key" in run("account", "list").stderr
     monkeypatch.setenv("HELIOGRAPH_ENCRYPTION_KEY", KEY[::-1])
     assert run("account", "list").exit_code == 0
+
+
+def test_a_damaged_row_is_named(run: Any, key: None, tmp_path: Path) -> None:
+    run("account", "create", "acme", "--credit", "1")
+    operator = ("--host", "127.0.0.1", "--port", "2775", "--system-id", "id", "--password", "pw")
+    assert run("connector", "add", "op", *operator).exit_code == 0
+    assert run("audit", "--deep").exit_code == 0
+    assert run("encryption", "on").exit_code == 0
+    envelope = b"\xffHG\x01" + (1).to_bytes(4, "big") + bytes(40)
+    with closing(sqlite3.connect(tmp_path / "data" / "heliograph.db")) as db, db:
+        db.execute("UPDATE account SET signing_secret = ?", [envelope])
+        db.execute("UPDATE connector SET settings = ?", [json.dumps({"": b64encode(envelope).decode()})])
+    assert run("audit").exit_code == 0
+    deep = run("audit", "--deep")
+    assert deep.exit_code == 1
+    assert "The value account.signing_secret of acme cannot be opened" in deep.stdout
+    assert "The value connector.settings of op cannot be opened" in deep.stdout
+    checked = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["checks"]}
+    assert checked["encryption"]["result"] == "fail"
+    assert "2 values cannot be opened" in checked["encryption"]["detail"]
+    assert json.loads(run("connector", "show", "op", "--json").stdout)["bind_state"] == "disabled"
+    assert run("account", "new-signing-secret", "acme").exit_code == 0
+    assert run("connector", "remove", "op").exit_code == 0
+    assert run("audit", "--deep").exit_code == 0

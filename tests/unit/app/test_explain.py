@@ -22,9 +22,9 @@ NOW = 1_800_000_000_000
 
 def trace(state: State = State.SENT, **fields: Any) -> MessageRecord:
     message = Message(
-        account=1, destination="491701234567", sender="Us", kind=0, content="Hi", segments=fields.pop("segments", 1),
-        price=fields.pop("price", 1), time=0, expires=9, state=state, connector=1,
-        wants_receipt=fields.pop("wants_receipt", True), key=first_key_at(1),
+        account=1, destination="491701234567", sender="Us", kind=0, content=fields.pop("content", "Hi"),
+        segments=fields.pop("segments", 1), price=fields.pop("price", 1), time=0, expires=9, state=state, connector=1,
+        wants_receipt=fields.pop("wants_receipt", True), key=first_key_at(1), sealed=fields.pop("sealed", b""),
     )  # fmt: skip
     values: dict[str, Any] = {
         "message": message, "submissions": [], "attempts": [], "receipts": [], "final": None, "entries": [],
@@ -53,6 +53,10 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
             "It was not sent: its recipient had opted out when it was accepted. It was not charged.",
         ),
         (trace(State.FAILED, price=0, final=(Delivery.REJECTD, "", 2)), "there was no longer a route for it."),
+        (
+            trace(State.FAILED, content="", sealed=b"\xff", final=(Delivery.REJECTD, "", 2)),
+            "its row in the store is damaged, so that its text cannot be opened (`heliograph audit --deep`). It was re",
+        ),
         (
             trace(State.FAILED, submissions=[taken(status=NOT_SENT)], final=(Delivery.REJECTD, "", 1)),
             "cannot be written for the operator behind op1, because the connector's settings changed",

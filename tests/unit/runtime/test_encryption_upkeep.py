@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heliograph.app.ports import Unavailable
-from heliograph.app.ports.encryption import SWITCH_MS, EncryptionState, KeyRefused, KeyVault
+from heliograph.app.ports.encryption import SWITCH_MS, EncryptionState, KeyRefused, KeyVault, UnreadableValues
 from heliograph.runtime.encryption_upkeep import REFRESH_S, EncryptionUpkeep
 from tests.support.gateway import HandClock, MemoryJournal, unwatched
 from tests.support.virtual_time import run
@@ -19,6 +19,7 @@ class MemoryEncryption:
         self.left = left
         self.refreshed = 0
         self.problem: Exception | None = None
+        self.unreadable = UnreadableValues()
 
     async def refresh(self, now: int) -> bool:
         self.refreshed += 1
@@ -34,6 +35,9 @@ class MemoryEncryption:
         raise NotImplementedError
 
     async def rewrap(self, vault: KeyVault) -> int:
+        raise NotImplementedError
+
+    async def damage(self) -> list[str]:
         raise NotImplementedError
 
     async def state(self) -> EncryptionState:
@@ -73,6 +77,21 @@ def test_a_node_without_upkeep_reads_keys_only() -> None:
     chores = Chores(40, reseals=False)
     chores.run(REFRESH_S * 3.5)
     assert (chores.encryption.left, chores.encryption.refreshed) == (40, 3)
+
+
+def test_each_damaged_row_is_logged_once() -> None:
+    chores = Chores()
+    for _ in range(2):
+        chores.encryption.unreadable.note("message.content", "12", "019e2b1c5f3a70008c1de1f5a0b7c3d2")
+    chores.encryption.unreadable.note("account.signing_secret", "acme")
+    chores.run(REFRESH_S * 3.5)
+    assert chores.journal.lines == [
+        ("error", "encryption.unreadable", {"column": column, "row": row})
+        for column, row in (
+            ("message.content", "019e2b1c5f3a70008c1de1f5a0b7c3d2"),
+            ("account.signing_secret", "acme"),
+        )
+    ]
 
 
 def test_an_outage_is_waited_for() -> None:

@@ -7,6 +7,9 @@ there.
    copy with a sealed secret.
 2. Results: every message, notice, account, connector and factor in them is opened, however deep it lies.
 3. If the key of a value is not known yet, the keys are read, and the value is opened again.
+4. A damaged value is noted (`UnreadableValues`), and its record is handed out without it. So a row with a flipped bit
+   stops neither the gateway nor the records beside it. Only a second factor raises CannotOpen: without its secret it
+   would take any code that an empty secret makes.
 
 Numbers, times and prices stay plain: the store searches and counts by them.
 """
@@ -18,13 +21,15 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
-from heliograph.adapters.encryption.store_keys import Seals, StoreKeys, UnknownKey
-from heliograph.app.configuration import Account, Connector
+from heliograph.adapters.encryption.store_keys import SETTINGS, Seals, StoreKeys, UnknownKey
+from heliograph.app.configuration import OFF, Account, Connector
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, Message
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Leases, Store
+from heliograph.app.ports.encryption import CannotOpen
 from heliograph.app.ports.factors import SecondFactor
 from heliograph.app.records import AuditEntry
+from heliograph.domain.message.ids import to_hex
 
 PORTS: Final = (
     "accounts", "commits", "customers", "factors", "inbound", "messages", "network", "notices", "pulls", "queue",
@@ -51,12 +56,13 @@ class Opener:
         }
 
     async def opened(self, value: Any) -> Any:
-        """Returns the result with all of it opened. Raises CannotOpen."""
-        try:
-            return self.open(value)
-        except UnknownKey:
-            await self.keys.refresh(int(time.time() * 1_000))
-            return self.open(value)
+        """Returns the result with all of it opened. Raises CannotOpen for a second factor."""
+        while True:
+            try:
+                return self.open(value)
+            except UnknownKey as unknown:
+                await self.keys.refresh(int(time.time() * 1_000))
+                self.seals.note_missing(unknown.number)
 
     def open(self, value: Any) -> Any:
         """Returns the value itself if nothing in it is sealed. Raises CannotOpen, UnknownKey."""
@@ -83,35 +89,68 @@ class Opener:
 
     def open_message(self, message: Message) -> Message:
         if message.sealed:
-            message.content = self.seals.open("message.content", str(message.key), message.sealed).decode()
-            message.sealed = b""
+            text = self._text("message.content", message)
+            if text is not None:
+                message.content, message.sealed = text, b""
         return message
 
     def open_inbound(self, message: InboundMessage) -> InboundMessage:
-        row = str(message.key)
+        """Opens text and octets. Without either of them the message is unreadable."""
         if message.sealed:
-            message.content = self.seals.open("inbound.content", row, message.sealed).decode()
-            message.sealed = b""
-        message.octets = self.seals.open("inbound.octets", row, message.octets)
+            text = self._text("inbound.content", message)
+            if text is not None:
+                message.content, message.sealed = text, b""
+        octets = self._octets("inbound.octets", str(message.key), message.octets, message)
+        if octets is None:
+            message.content, message.sealed, octets = "", message.octets, b""
+        message.octets = octets
         return message
 
     def open_part(self, part: InboundPart) -> InboundPart:
-        return replace(part, octets=self.seals.open("inbound_part.octets", part_row(part), part.octets))
+        octets = self._octets("inbound_part.octets", part_row(part), part.octets)
+        return replace(part, octets=octets or b"", is_unreadable=octets is None)
 
     def open_notice(self, notice: Notice) -> Notice:
-        notice.body = self.seals.open("callback_retry.body", str(notice.key), notice.body)
+        """Opens body and subject. Without its body the notice is rendered again."""
+        notice.body = self._octets("callback_retry.body", str(notice.key), notice.body) or b""
         notice.subject = self.open(notice.subject)
         return notice
 
     def open_account(self, account: Account) -> Account:
-        secret = self.seals.open("account.signing_secret", account.name, account.signing_secret)
-        return replace(account, signing_secret=secret)
+        """Opens the signing secret. Without it receivers reject the callbacks, until the account gets a new secret."""
+        secret = self._octets("account.signing_secret", account.name, account.signing_secret)
+        return replace(account, signing_secret=secret or b"")
 
     def open_connector(self, connector: Connector) -> Connector:
-        return replace(connector, settings=self.seals.open_settings(connector.name, connector.settings))
+        """Opens the settings. Without them the connector is off."""
+        try:
+            return replace(connector, settings=self.seals.open_settings(connector.name, connector.settings))
+        except CannotOpen:
+            self.seals.unreadable.note(SETTINGS, connector.name)
+            return replace(connector, settings={}, state=OFF)
 
     def open_factor(self, factor: SecondFactor) -> SecondFactor:
         return replace(factor, secret=self.seals.open("admin_factor.secret", factor_row(factor), factor.secret))
+
+    def _octets(self, column: str, row: str, value: bytes, of: Message | InboundMessage | None = None) -> bytes | None:
+        """Returns the plain value, maybe `of` a message; None if it cannot be opened, which is noted."""
+        try:
+            return self.seals.open(column, row, value)
+        except CannotOpen:
+            self._note(column, row, of)
+            return None
+
+    def _text(self, column: str, of: Message | InboundMessage) -> str | None:
+        """Returns the text of a message; None if it cannot be opened, which is noted."""
+        plain = self._octets(column, str(of.key), of.sealed, of)
+        try:
+            return None if plain is None else plain.decode()
+        except UnicodeDecodeError:  # an envelope with a damaged beginning, which is no text
+            self._note(column, str(of.key), of)
+            return None
+
+    def _note(self, column: str, row: str, of: Message | InboundMessage | None) -> None:
+        self.seals.unreadable.note(column, row, "" if of is None else to_hex(of.key, of.tail))
 
 
 class SealedPort:

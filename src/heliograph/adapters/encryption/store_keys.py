@@ -8,6 +8,7 @@ from typing import Any, Final
 from heliograph.app.ports.encryption import (
     HEAD_OCTETS,
     MAGIC,
+    MOST_NOTED,
     NONCE_OCTETS,
     SWITCH_MS,
     CannotOpen,
@@ -17,6 +18,7 @@ from heliograph.app.ports.encryption import (
     KeyRow,
     KeyVault,
     SealedRows,
+    UnreadableValues,
 )
 
 NO_KEY: Final = (
@@ -24,12 +26,19 @@ NO_KEY: Final = (
     "environment variable HELIOGRAPH_ENCRYPTION_KEY"
 )
 
+TEXTS: Final = ("message.content", "inbound.content")
+"""The columns with texts, in which a damaged beginning of an envelope shows: it is no UTF-8."""
+
 SETTINGS: Final = "connector.settings"
 """The column that is sealed as JSON: an object with the envelope, in base64, as its value ''."""
 
 
 class UnknownKey(Exception):
     """A value is sealed with a data key that this process has not read yet."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 class Seals:
@@ -42,12 +51,16 @@ class Seals:
         self.vault = vault
         self.current: DataKey | None = None
         """The key for new envelopes; None if values are written plain."""
+        self.unreadable = UnreadableValues()
         self._known: dict[int, DataKey] = {}
+        self._missing: set[int] = set()
+        """Numbers of keys that the store did not have when they were looked for: they come from damaged envelopes."""
         self._nonce_keys: dict[int, bytes] = {}
 
     def learn(self, number: int, secret: bytes) -> None:
         """Makes a data key known."""
         self._known[number] = self.vault.data_key(number, secret)
+        self._missing.discard(number)
         self._nonce_keys[number] = blake2b(secret, digest_size=32, person=b"nonces").digest()
 
     def use(self, number: int | None) -> None:
@@ -56,6 +69,11 @@ class Seals:
 
     def knows(self, number: int) -> bool:
         return number in self._known
+
+    def note_missing(self, number: int) -> None:
+        """Has values with a key of this number count as damaged, unless the key is known by now."""
+        if number not in self._known:
+            self._missing.add(number)
 
     def seal(self, column: str, row: str, plain: bytes) -> bytes:
         """Returns an envelope; an empty value stays empty, so that SQL can tell."""
@@ -76,9 +94,12 @@ class Seals:
         """Returns the plain value, also of a value that is not sealed. Raises CannotOpen, UnknownKey."""
         if value[: len(MAGIC)] != MAGIC:
             return value
-        key = self._known.get(int.from_bytes(value[len(MAGIC) : HEAD_OCTETS], "big"))
+        number = int.from_bytes(value[len(MAGIC) : HEAD_OCTETS], "big")
+        key = self._known.get(number)
         if key is None:
-            raise UnknownKey
+            if number in self._missing:
+                raise CannotOpen("the store has no key of its number")
+            raise UnknownKey(number)
         return key.open(value, _associated_data(column, row))
 
     def seal_settings(self, connector: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -100,10 +121,18 @@ class Seals:
         return opened
 
     def renew(self, column: str, row: str, value: bytes) -> bytes:
-        """Returns the value sealed with the current key; implements `app.ports.encryption.RowChange`."""
-        if column == SETTINGS:
-            return json.dumps(self.seal_settings(row, self.open_settings(row, json.loads(value)))).encode()
-        return self.seal(column, row, self.open(column, row, value))
+        """Returns the value sealed with the current key; implements `app.ports.encryption.RowChange`. A value that
+        cannot be opened stays as it is, and is noted."""
+        try:
+            if column == SETTINGS:
+                return json.dumps(self.seal_settings(row, self.open_settings(row, json.loads(value)))).encode()
+            plain = self.open(column, row, value)
+            if column in TEXTS:
+                plain.decode()
+        except (CannotOpen, UnknownKey, UnicodeDecodeError):  # all keys of the store were read right before
+            self.unreadable.note(column, row)
+            return value
+        return self.seal(column, row, plain)
 
 
 class StoreKeys:
@@ -113,6 +142,7 @@ class StoreKeys:
         """`vault`: None if the settings have no master key. An encrypted store is then refused."""
         self._rows = rows
         self.seals = None if vault is None else Seals(vault)
+        self.unreadable = UnreadableValues() if self.seals is None else self.seals.unreadable
         self._in_use = 0
         """The highest number of a key that has been in use."""
 
@@ -172,6 +202,25 @@ class StoreKeys:
         if rewriting is None:
             return False
         return await self._rows.rewrite(self.seals.renew, keys[-1].number, now, limit)
+
+    async def damage(self) -> list[str]:
+        """Reads all sealed values. Returns a sentence for each value that cannot be opened, at most MOST_NOTED."""
+        found = await self._rows.find(self._is_damaged, MOST_NOTED)
+        return [f"The value {column} of {row} cannot be opened: its row is damaged." for column, row in found]
+
+    def _is_damaged(self, column: str, row: str, value: bytes) -> bool:
+        """Returns whether a value is sealed and cannot be opened."""
+        seals = self.seals
+        try:
+            if column == SETTINGS:
+                settings = json.loads(value)
+                return list(settings if seals is None else seals.open_settings(row, settings)) == [""]
+            plain = value if seals is None else seals.open(column, row, value)
+            if column in TEXTS:
+                plain.decode()
+        except (CannotOpen, UnknownKey, UnicodeDecodeError):
+            return True
+        return seals is None and plain[: len(MAGIC)] == MAGIC
 
     async def state(self) -> EncryptionState:
         keys, rewriting = await self._rows.keys()

@@ -9,7 +9,7 @@ import resource
 import shutil
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 
 from heliograph import __version__
@@ -73,6 +73,8 @@ class Collector:
     `turned_away`: connections that the HTTP server refused, or closed to make room, by reason.
 
     `tls`: None without HTTPS.
+
+    `unreadable`: the sealed values that could not be opened.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Collector:
         binds: BindCounters | None = None,
         lookups: LookupCounters | None = None,
         margins: MarginCounter | None = None,
+        unreadable: Sized = (),
     ) -> None:
         self._counters = counters
         self._refusals = refusals
@@ -106,6 +109,7 @@ class Collector:
         self._binds = binds or BindCounters()
         self._lookups = lookups or LookupCounters()
         self._margins = margins or MarginCounter()
+        self._unreadable = unreadable
         self._backlog: BacklogCounts | None = None
         self._held: list[HeldTraffic] = []
         self._refreshed = 0
@@ -214,6 +218,7 @@ class Collector:
         yield Sample("heliograph_store_failures_total", (), gatherer.failures)
         for fate in PieceFate:
             yield Sample("heliograph_store_refused_total", (fate,), gatherer.refused_facts.counts[fate])
+        yield Sample("heliograph_store_unreadable_values", (), len(self._unreadable))
         for stage in Stage:
             yield Sample("heliograph_retention_messages_total", (stage.label,), self._retained.done[stage])
         for stage in SCHEDULED:

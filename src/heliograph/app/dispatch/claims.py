@@ -8,6 +8,8 @@
                                                                 v
                                              lane.resume, or first a pause for a late answer (`_resume`)
 
+A message whose row is damaged has no text (`Message.is_unreadable`), and ends instead of going to its lane.
+
 A claimed row belongs to this node until it is dequeued or put back. If the store is away, or the lane was closed
 meanwhile, the row is put back, so that no message stays behind.
 
@@ -82,7 +84,11 @@ class QueueClaims:
             lane = self._lane(queued.message.connector)
             if queued.suppressed and item.unsent:
                 self._outcomes.withdraw(lane, item)
-            elif await self._is_open(item, queued) and self.passes(lane, item):
+            elif not await self._is_open(item, queued):
+                continue
+            elif queued.message.is_unreadable:
+                self._end_unreadable(lane, item)
+            elif self.passes(lane, item):
                 self._resume(lane, item)
 
     async def refill(self, lane: Lane, queue: Queue, node: int) -> bool:
@@ -312,11 +318,17 @@ class QueueClaims:
                 self._gathering.facts.queueings.append(queueing(item, lane.connector, claimed=False))
                 self._gathering.wake()
                 continue
-            if is_open:
+            if is_open and queued.message.is_unreadable:
+                self._end_unreadable(lane, item)
+            elif is_open:
                 then(item)
             else:
                 self._gathering.facts.dequeued.append((queued.message.account, queued.message.key))
             self._gathering.wake()
+
+    def _end_unreadable(self, lane: Lane, item: LaneItem) -> None:
+        """Ends a message without a text, because its row is damaged. It is refunded if nothing of it may have left."""
+        self._outcomes.end_waiting(lane, item, Delivery.UNKNOWN if item.attempted else Delivery.REJECTD)
 
     def _resume(self, lane: Lane, item: LaneItem) -> None:
         """Hands an item to its lane. An item that may have been sent already is first paused for a late answer or a

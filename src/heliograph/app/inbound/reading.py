@@ -30,13 +30,17 @@ class Reader:
         return inbound.text_of(data, self._alphabet(connector))
 
     def joined(self, parts: Sequence[InboundPart]) -> JoinedText:
-        """Joins the parts of a set."""
+        """Joins the parts of a set. An unreadable part counts as missing."""
         read = []
         for part in parts:
+            if part.is_unreadable:
+                continue
             of = part.parts_of
             data = inbound.read(part.octets, part.coding, has_header=part.has_header)
             data.position = of.reference, of.total, part.number
             read.append(data)
+        if not read:
+            return JoinedText("", b"", parts[0].coding, 0, complete=False)
         return inbound.join(read, self._alphabet(parts[0].parts_of.connector))
 
     def owner(self, connector: int, recipient: str, text: str) -> tuple[NumberOwner | None, str]:

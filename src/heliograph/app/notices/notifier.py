@@ -51,6 +51,9 @@ UNTRIED_MS = 720 * 3_600_000
 is dead and was tried with other notices. It is the most that `retry_hours` may be. Without an end its message would
 stay pending, and retention would never erase it."""
 
+UNREADABLE = "the message's row is damaged: its text cannot be opened"
+"""The reason for people why a notice was not tried. A replay tries it again, for example after the row was restored."""
+
 UNREACHABLE = "the account cannot be reached by its way"
 """The reason for people why a notice is parked."""
 
@@ -229,6 +232,10 @@ class Notifier:
             if notice.key in self._flights:
                 continue
             notice.rowed = rowed
+            if notice.is_unreadable:
+                self._later(notice, self._clock.now(), UNREADABLE, claimed=True)
+                self._gathering.facts.callbacks.append(_done(notice, CallbackEnd.FAILED, 0, self._clock.now()))
+                continue
             if not rowed and self._room_of(notice.account) <= 0:
                 self._leave_to_rows(notice)
                 continue

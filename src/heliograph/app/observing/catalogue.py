@@ -155,6 +155,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "dropped.",
                 "fate",
             ),
+            _gauge(
+                "heliograph_store_unreadable_values",
+                "Encrypted values, such as texts, that this process could not open, each counted once: their rows are "
+                "damaged.",
+            ),
             _counter(
                 "heliograph_retention_messages_total",
                 "Messages, outbound and inbound, that lost their text or number, or were deleted, by age; "

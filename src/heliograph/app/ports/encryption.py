@@ -17,7 +17,8 @@ NONCE_OCTETS: Final = 12
 
 
 class CannotOpen(Exception):
-    """A sealed value cannot be opened: it was changed, moved to another row, or sealed with another key."""
+    """A sealed value cannot be opened: it was changed, moved to another row, or sealed with a key that the store does
+    not have."""
 
 
 class KeyRefused(Exception):
@@ -80,6 +81,9 @@ RowChange = Callable[[str, str, bytes], bytes]
 """Maps a value to its replacement. The arguments are its column (`message.content`), the key of its row, and its
 octets."""
 
+RowTest = Callable[[str, str, bytes], bool]
+"""Tells whether a value is damaged, given the same arguments."""
+
 
 class SealedRows(Protocol):
     """The keys of a store, and the columns with envelopes. For the store, all of them are octets."""
@@ -98,6 +102,10 @@ class SealedRows(Protocol):
     async def rewrite(self, change: RowChange, newest: int, now: int, limit: int) -> bool:
         """Changes the next `limit` rows, once the key `newest` has been in use for SETTLE_MS. Returns whether more may
         be left. Changes nothing if the store has a newer key."""
+
+    async def find(self, is_damaged: RowTest, most: int) -> list[tuple[str, str]]:
+        """Reads all columns with envelopes. Returns column and row of up to `most` damaged values, for example
+        `("message.content", "019e2b1c5f3a70008c1de1f5a0b7c3d2")`. A row of a message is named by the message's id."""
 
     async def count(self) -> int:
         """Returns the number of rows of the largest tables. Takes seconds on a large store."""
@@ -127,8 +135,38 @@ class EncryptionState:
     """Rows of the largest tables."""
 
 
+MOST_NOTED: Final = 1_000
+"""Most values that UnreadableValues notes, so that a store of which nothing opens does not fill the memory."""
+
+
+class UnreadableValues:
+    """The sealed values that this process could not open, each once: they were changed, or moved to another row."""
+
+    def __init__(self) -> None:
+        self._noted: set[tuple[str, str]] = set()
+        self._fresh: list[tuple[str, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._noted)
+
+    def note(self, column: str, row: str, shown: str = "") -> None:
+        """Notes a value by its column, for example `message.content`, and the name of its row in envelopes. `shown`:
+        the name of the row for people, such as the id of a message."""
+        if (column, row) not in self._noted and len(self._noted) < MOST_NOTED:
+            self._noted.add((column, row))
+            self._fresh.append((column, shown or row))
+
+    def take_fresh(self) -> list[tuple[str, str]]:
+        """Returns column and shown row of the values that were noted since the last call."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+
 class Encryption(Protocol):
     """The encryption of a store that was opened with its master key, or without one."""
+
+    unreadable: UnreadableValues
+    """The values that could not be opened. Their messages are handed out without text (`Message.is_unreadable`)."""
 
     async def refresh(self, now: int) -> bool:
         """Reads the keys of the store; returns whether rows are sealed now. Raises KeyRefused, Unavailable."""
@@ -142,6 +180,9 @@ class Encryption(Protocol):
 
     async def advance(self, now: int, limit: int) -> bool:
         """Rewrites up to `limit` rows; returns whether more may be left."""
+
+    async def damage(self) -> list[str]:
+        """Reads all sealed values. Returns a sentence for each value that cannot be opened, at most MOST_NOTED."""
 
     async def state(self) -> EncryptionState:
         """Returns the keys and the progress of the rewrite. Counts rows, which takes seconds on a large store."""

@@ -96,6 +96,11 @@ def _failed(trace: MessageRecord, connectors: Mapping[int, str], status_name: Ca
         hold = next((each for each in trace.holds if expired_while_held(trace, each)), None)
         where = "waited for its operator" if hold is None else _HELD_UNTIL_ITS_END[holder_of(hold.why)]
         return f"It was not sent: its validity ended while it {where}."
+    if trace.message.is_unreadable:
+        return (
+            "It was not sent: its row in the store is damaged, so that its text cannot be opened "
+            "(`heliograph audit --deep`)."
+        )
     unfit = next((each for each in trace.submissions if each.status == NOT_SENT), None)
     if unfit is not None:
         name = connectors.get(unfit.connector, "a removed connector")

@@ -106,11 +106,24 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
                 yield finding
             async for finding in _callbacks(desk, settings):
                 yield finding
+            for finding in _unreadable(desk):
+                yield finding
     except (Unavailable, OSError) as error:
         advice = "Check permissions, disk space, and the version of heliograph"
         if settings.store.url:
             advice = "Check that the database runs, its URL, and the version of heliograph"
         yield Finding("store", "fail", str(error), advice)
+
+
+def _unreadable(desk: "Desk") -> list[Finding]:
+    """Returns a finding if the other checks met values of an encrypted store that cannot be opened."""
+    found = [] if desk.encryption is None else desk.encryption.unreadable.take_fresh()
+    if not found:
+        return []
+    column, row = found[0]
+    detail = f"{counted(len(found), 'value')} cannot be opened, the first: {column} of {row}. Its row is damaged"
+    advice = "All of them: heliograph audit --deep. What to do for each: docs/encryption.md, Damaged rows"
+    return [Finding("encryption", "fail", detail, advice)]
 
 
 async def _past(desk: "Desk") -> Finding:
@@ -164,6 +177,8 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
         )
     routed = await desk.store.routing_lists.routed_connectors()
     for connector in found:
+        if not connector.settings:
+            continue  # its row is damaged, which `_unreadable` says
         if connector.state != ON:
             says = "it is off" if connector.state == OFF else "it is draining: nothing new is sent over it"
             resume = f"heliograph connector set {connector.name} state=on"

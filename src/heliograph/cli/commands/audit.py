@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from heliograph.app.resources.audit import AUDIT
+from heliograph.app.resources.desk import needed
 from heliograph.cli.command import Command, Failure, Invocation, examples, print_line
 
 
@@ -25,7 +26,7 @@ from heliograph.cli.command import Command, Failure, Invocation, examples, print
     metavar="FILE",
     help="Compare the audit log with heads that --head wrote, each on its own line.",
 )
-@click.option("--deep", is_flag=True, help="Also read all of the store, and report damaged pages and indexes.")
+@click.option("--deep", is_flag=True, help="Also read all of the store, and report damage by the disk.")
 @click.option("--head", is_flag=True, help="Only print the head of the audit log, to store it on another machine.")
 @click.pass_context
 def audit(context: click.Context, log_only: bool, against: Path | None, deep: bool, head: bool) -> None:
@@ -36,7 +37,8 @@ def audit(context: click.Context, log_only: bool, against: Path | None, deep: bo
     earlier head shows it (--against).
 
     --deep reads all of the store, and finds damage by the disk where it can be recognised: in SQLite by the structure
-    of pages and indexes, in PostgreSQL by checksums, and by the extension amcheck if the database has it."""
+    of pages and indexes, in PostgreSQL by checksums, and by the extension amcheck if the database has it. In an
+    encrypted store it also opens each text and secret, so that a changed one is found on either store."""
     invocation = context.find_object(Invocation) or Invocation()
     if head:
         if log_only or deep or against is not None:
@@ -47,6 +49,8 @@ def audit(context: click.Context, log_only: bool, against: Path | None, deep: bo
     problems = invocation.at_desk(lambda desk: desk.store.upkeep.damage()) if deep else []
     if not (log_only or problems):  # damaged rows prove nothing
         problems = invocation.at_desk(lambda desk: desk.store.upkeep.audit())
+    if deep:
+        problems += invocation.at_desk(lambda desk: needed(desk.encryption).damage())
     changed = _log_faults(invocation, against)
     right = "The audit log is unchanged." if log_only else "The ledgers and the audit log are right."
     problems += changed

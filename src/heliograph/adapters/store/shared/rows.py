@@ -178,7 +178,12 @@ def _content(value: str | bytes) -> tuple[str, bytes]:
     envelope, which begins with an octet that is no UTF-8."""
     if isinstance(value, str):
         return value, b""
-    return ("", bytes(value)) if value[:1] == b"\xff" else (value.decode(), b"")
+    if value[:1] != b"\xff":
+        try:
+            return value.decode(), b""
+        except UnicodeDecodeError:
+            pass  # an envelope with a damaged beginning
+    return "", bytes(value)
 
 
 def account_values(account: Account) -> dict[str, Any]:

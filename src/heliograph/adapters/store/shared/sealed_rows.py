@@ -4,13 +4,22 @@ Tables are rewritten in the order of STAGES, some rows a transaction. The transa
 that the next call after a crash continues there. Keys are never deleted, so no row is ever lost by it.
 """
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
-from heliograph.adapters.store.shared.steps import Operations, Q, Query, Rows, Steps, first, read, scan, write
-from heliograph.app.ports.encryption import SETTLE_MS, KeyRow, Rewriting, RowChange
+from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, first, read, scan, write
+from heliograph.app.facts import subject_key_of
+from heliograph.app.ports.encryption import SETTLE_MS, KeyRow, Rewriting, RowChange, RowTest
+from heliograph.domain.message.ids import to_hex
 
 _LEAST: Final = -(1 << 63)
+
+_SCANNED: Final = 10_000
+"""Rows that a search for damage reads at once: some megabytes of texts."""
+
+_OF_MESSAGES: Final = ("message.", "inbound.", "callback_retry.")
+"""Beginnings of the columns with rows that are named by the key of a message or of a notice."""
 
 
 class RewritingStage(NamedTuple):
@@ -18,21 +27,39 @@ class RewritingStage(NamedTuple):
 
     table: str
     rows: Callable[..., Query]
-    """Makes the query of up to `limit` rows `beyond` a key: the key of each, its name in envelopes, its columns."""
+    """Makes the query of up to `limit` rows behind a key. A row has its name in envelopes, its key, its columns."""
     replace: Callable[..., Query]
-    """Makes the statement that replaces the columns of a row, given its key."""
+    """Makes the statement that replaces the columns of a row, given its key, unless they are other than they were."""
     columns: tuple[str, ...]
-    whole: bool = False
-    """Whether the query returns all rows at once, as they are few."""
+    start: Mapping[str, int | str]
+    """The columns of the key, each with a value before the first row."""
 
+    def page(self, after: str, limit: int) -> Query:
+        """Returns the query of up to `limit` rows behind a cursor, or of the first rows if the cursor is empty."""
+        key = json.loads(after) if after else list(self.start.values())
+        return self.rows(**dict(zip(self.start, key, strict=True)), limit=limit)
+
+    def cursor(self, row: Row) -> str:
+        """Returns the cursor behind a row, for example `[115]`."""
+        return json.dumps(row[1 : 1 + len(self.start)])
+
+    def split(self, row: Row) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Returns the name of a row in envelopes, its key, and its columns as they are stored."""
+        width = 1 + len(self.start)
+        key, values = row[1:width], row[width:]
+        return str(row[0]), dict(zip(self.start, key, strict=True)), dict(zip(self.columns, values, strict=True))
+
+
+_BY_ID: Final = {"id": _LEAST}
+_BY_KEY: Final = {"key": _LEAST}
 
 STAGES: Final = (
-    RewritingStage("account", Q.accounts_to_seal, Q.seal_account, ("signing_secret",)),
-    RewritingStage("connector", Q.connectors_to_seal, Q.seal_connector, ("settings",)),
-    RewritingStage("admin_factor", Q.factors_to_seal, Q.seal_factor, ("secret",), whole=True),
-    RewritingStage("message", Q.messages_to_seal, Q.seal_message, ("content",)),
-    RewritingStage("inbound", Q.inbound_to_seal, Q.seal_inbound, ("content", "octets")),
-    RewritingStage("callback_retry", Q.retries_to_seal, Q.seal_retry, ("body",)),
+    RewritingStage("account", Q.accounts_to_seal, Q.seal_account, ("signing_secret",), _BY_ID),
+    RewritingStage("connector", Q.connectors_to_seal, Q.seal_connector, ("settings",), _BY_ID),
+    RewritingStage("admin_factor", Q.factors_to_seal, Q.seal_factor, ("secret",), {"user": "", "id": ""}),
+    RewritingStage("message", Q.messages_to_seal, Q.seal_message, ("content",), _BY_KEY),
+    RewritingStage("inbound", Q.inbound_to_seal, Q.seal_inbound, ("content", "octets"), _BY_KEY),
+    RewritingStage("callback_retry", Q.retries_to_seal, Q.seal_retry, ("body",), _BY_KEY),
 )
 """Parts of inbound messages are left out, because they are deleted within the hour."""
 
@@ -71,25 +98,43 @@ class StoredSealedRows(Operations):
             return False
         number, after, count = at
         stage = STAGES[number]
-        rows = yield stage.rows(beyond=int(after) if after else _LEAST, limit=limit)
-        for of, name, *values in rows:
-            before = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
-            changed = [
-                change(f"{stage.table}.{column}", str(name), value)
-                for column, value in zip(stage.columns, before, strict=True)
-            ]
+        rows = yield stage.page(after, limit)
+        for row in rows:
+            name, key_of_row, was = stage.split(row)
+            before = {column: _octets(value) for column, value in was.items()}
+            changed = {column: change(f"{stage.table}.{column}", name, value) for column, value in before.items()}
             if changed != before:
                 # settings of connectors are a column of text
-                stored = [value.decode() for value in changed] if stage.table == "connector" else changed
-                yield stage.replace(key=of, **dict(zip(stage.columns, stored, strict=True)))
-        if len(rows) >= limit and not stage.whole:
-            yield Q.note_resealing(stage=number, after=str(rows[-1][0]), sealed=count + len(rows))
+                stored = {
+                    column: value.decode() if stage.table == "connector" else value for column, value in changed.items()
+                }
+                yield stage.replace(**key_of_row, **stored, **{f"was_{column}": value for column, value in was.items()})
+        if len(rows) >= limit:
+            yield Q.note_resealing(stage=number, after=stage.cursor(rows[-1]), sealed=count + len(rows))
         elif number + 1 < len(STAGES):
             yield Q.note_resealing(stage=number + 1, after="", sealed=count + len(rows))
         else:
             yield Q.end_resealing()
             return False
         return True
+
+    @scan
+    def find(self, is_damaged: RowTest, most: int) -> Steps[list[tuple[str, str]]]:
+        found: list[tuple[str, str]] = []
+        for stage in STAGES:
+            after, is_last = "", False
+            while not is_last and len(found) < most:
+                rows = yield stage.page(after, _SCANNED)
+                for row in rows:
+                    name, _, values = stage.split(row)
+                    found += [
+                        (f"{stage.table}.{column}", name)
+                        for column, value in values.items()
+                        if is_damaged(f"{stage.table}.{column}", name, _octets(value))
+                    ]
+                is_last = len(rows) < _SCANNED
+                after = "" if is_last else stage.cursor(rows[-1])
+        return (yield from _with_ids(found[:most]))
 
     @scan
     def count(self) -> Steps[int]:
@@ -100,3 +145,16 @@ class StoredSealedRows(Operations):
 
 def _keys(rows: Rows) -> list[KeyRow]:
     return [KeyRow(number, bytes(wrapped), since) for number, wrapped, since in rows]
+
+
+def _octets(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _with_ids(found: list[tuple[str, str]]) -> Steps[list[tuple[str, str]]]:
+    """Returns columns and rows, with the id of the message where a row is of a message."""
+    keys = {row: subject_key_of(int(row)) for column, row in found if column.startswith(_OF_MESSAGES)}
+    ids: dict[int, str] = {}
+    if keys:
+        ids = {key: to_hex(key, tail) for key, tail in (yield Q.tails_of(keys=list(keys.values())))}
+    return [(column, ids.get(keys.get(row, 0), row)) for column, row in found]

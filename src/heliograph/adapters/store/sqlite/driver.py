@@ -28,7 +28,11 @@ DIALECT: Final = sql.SqlDialect(
         "parked": "parked <> 0",
         "no_octets": "x''",
         "for_update": "",
-        "content": "CASE WHEN substr(:content, 1, 1) = x'ff' THEN :content ELSE CAST(:content AS TEXT) END",
+        # a damaged envelope, which stays as it is, may begin with any octet
+        "content": (
+            "CASE WHEN :content = :was_content THEN content WHEN substr(:content, 1, 1) = x'ff' THEN :content "
+            "ELSE CAST(:content AS TEXT) END"
+        ),
         "digest_of": _DIGEST.format("m.account", "m.destination"),
     },
     calls={

@@ -24,41 +24,46 @@ UPDATE resealing SET stage = :stage, after = :after, sealed = :sealed;
 DELETE FROM resealing;
 
 -- accounts_to_seal: Accounts in the order of their ids.
-SELECT id, name, signing_secret FROM account WHERE id > :beyond ORDER BY id LIMIT :limit {for_update};
+SELECT name, id, signing_secret FROM account WHERE id > :id ORDER BY id LIMIT :limit;
 
--- seal_account: Replaces the secret of an account.
-UPDATE account SET signing_secret = :signing_secret WHERE id = :key;
+-- seal_account: Replaces the secret of an account, unless it has changed.
+UPDATE account SET signing_secret = :signing_secret WHERE id = :id AND signing_secret = :was_signing_secret;
 
 -- connectors_to_seal: Connectors in the order of their ids.
-SELECT id, name, settings FROM connector WHERE id > :beyond ORDER BY id LIMIT :limit {for_update};
+SELECT name, id, settings FROM connector WHERE id > :id ORDER BY id LIMIT :limit;
 
--- seal_connector: Replaces the settings of a connector.
-UPDATE connector SET settings = :settings WHERE id = :key;
+-- seal_connector: Replaces the settings of a connector, unless they have changed.
+UPDATE connector SET settings = :settings WHERE id = :id AND settings = :was_settings;
 
--- factors_to_seal: The second factors of all users. A user's name has no space.
-SELECT {user_column} || ' ' || id, {user_column} || ' ' || id, secret FROM admin_factor
-ORDER BY {user_column} {bytewise}, id {bytewise} {for_update};
+-- factors_to_seal: Second factors in the order of users and ids. A user's name has no space.
+SELECT {user_column} || ' ' || id, {user_column}, id, secret FROM admin_factor
+WHERE ({user_column}, id) > (:user, :id) ORDER BY {user_column}, id LIMIT :limit;
 
--- seal_factor: Replaces the secret of a second factor.
-UPDATE admin_factor SET secret = :secret WHERE {user_column} || ' ' || id = :key;
+-- seal_factor: Replaces the secret of a second factor, unless it has changed.
+UPDATE admin_factor SET secret = :secret WHERE {user_column} = :user AND id = :id AND secret = :was_secret;
 
 -- messages_to_seal: Messages in the order of their keys.
-SELECT key, key, content FROM message WHERE key > :beyond ORDER BY key LIMIT :limit {for_update};
+SELECT key, key, content FROM message WHERE key > :key ORDER BY key LIMIT :limit;
 
--- seal_message: Replaces the content of a message.
-UPDATE message SET content = {content} WHERE key = :key;
+-- seal_message: Replaces the content of a message, unless it has changed.
+UPDATE message SET content = {content} WHERE key = :key AND content = :was_content;
 
 -- inbound_to_seal: Inbound messages in the order of their keys.
-SELECT key, key, content, octets FROM inbound WHERE key > :beyond ORDER BY key LIMIT :limit {for_update};
+SELECT key, key, content, octets FROM inbound WHERE key > :key ORDER BY key LIMIT :limit;
 
--- seal_inbound: Replaces the content of an inbound message.
-UPDATE inbound SET content = {content}, octets = :octets WHERE key = :key;
+-- seal_inbound: Replaces the content of an inbound message, unless it has changed.
+UPDATE inbound SET content = {content}, octets = :octets
+WHERE key = :key AND content = :was_content AND octets = :was_octets;
 
 -- retries_to_seal: Notices to be retried, in the order of their keys.
-SELECT key, key, body FROM callback_retry WHERE key > :beyond ORDER BY key LIMIT :limit {for_update};
+SELECT key, key, body FROM callback_retry WHERE key > :key ORDER BY key LIMIT :limit;
 
--- seal_retry: Replaces the body of a notice.
-UPDATE callback_retry SET body = :body WHERE key = :key;
+-- seal_retry: Replaces the body of a notice, unless it has changed.
+UPDATE callback_retry SET body = :body WHERE key = :key AND body = :was_body;
 
 -- count_to_seal: Number of rows of the largest tables.
 SELECT (SELECT count(*) FROM message), (SELECT count(*) FROM inbound);
+
+-- tails_of: The tails of messages of either way.
+SELECT key, tail FROM message WHERE key {among(keys)}
+UNION ALL SELECT key, tail FROM inbound WHERE key {among(keys)};
