@@ -21,7 +21,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
-from heliograph.adapters.encryption.store_keys import SETTINGS, Seals, StoreKeys, UnknownKey
+from heliograph.adapters.encryption.store_keys import PARTS, SETTINGS, Seals, StoreKeys, UnknownKey
 from heliograph.app.configuration import OFF, Account, Connector
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, Message
 from heliograph.app.notice import Notice
@@ -107,7 +107,7 @@ class Opener:
         return message
 
     def open_part(self, part: InboundPart) -> InboundPart:
-        octets = self._octets("inbound_part.octets", part_row(part), part.octets)
+        octets = self._octets(PARTS, part_row(part), part.octets)
         return replace(part, octets=octets or b"", is_unreadable=octets is None)
 
     def open_notice(self, notice: Notice) -> Notice:
@@ -227,7 +227,7 @@ class SealedCommits(SealedPort):
             each.sealed = seal("inbound.content", row, each.content.encode())
             each.octets = seal("inbound.octets", row, each.octets)
         for part in facts.inbound_parts:
-            part.octets = self._seals.seal_alike("inbound_part.octets", part_row(part), part.octets)
+            part.octets = self._seals.seal_alike(PARTS, part_row(part), part.octets)
         for retry in facts.callback_retries:
             retry.body = seal("callback_retry.body", str(retry.key), retry.body)
 
@@ -266,6 +266,7 @@ def factor_row(factor: SecondFactor) -> str:
 
 
 def part_row(part: InboundPart) -> str:
+    """Returns the name of a part's row in envelopes, as `parts_to_seal` makes it."""
     of = part.parts_of
     return f"{of.connector} {of.sender} {of.recipient} {of.reference} {of.total} {part.number}"
 

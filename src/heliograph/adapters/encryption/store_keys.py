@@ -29,6 +29,9 @@ NO_KEY: Final = (
 TEXTS: Final = ("message.content", "inbound.content")
 """The columns with texts, in which a damaged beginning of an envelope shows: it is no UTF-8."""
 
+PARTS: Final = "inbound_part.octets"
+"""The column in which SQL looks for repeated values."""
+
 SETTINGS: Final = "connector.settings"
 """The column that is sealed as JSON: an object with the envelope, in base64, as its value ''."""
 
@@ -132,7 +135,8 @@ class Seals:
         except (CannotOpen, UnknownKey, UnicodeDecodeError):  # all keys of the store were read right before
             self.unreadable.note(column, row)
             return value
-        return self.seal(column, row, plain)
+        seal = self.seal_alike if column == PARTS else self.seal
+        return seal(column, row, plain)
 
 
 class StoreKeys:

@@ -52,6 +52,9 @@ class RewritingStage(NamedTuple):
 
 _BY_ID: Final = {"id": _LEAST}
 _BY_KEY: Final = {"key": _LEAST}
+_BY_PART: Final[Mapping[str, int | str]] = {
+    "connector": _LEAST, "sender": "", "recipient": "", "reference": 0, "total": 0, "number": 0,
+}  # fmt: skip
 
 STAGES: Final = (
     RewritingStage("account", Q.accounts_to_seal, Q.seal_account, ("signing_secret",), _BY_ID),
@@ -60,8 +63,9 @@ STAGES: Final = (
     RewritingStage("message", Q.messages_to_seal, Q.seal_message, ("content",), _BY_KEY),
     RewritingStage("inbound", Q.inbound_to_seal, Q.seal_inbound, ("content", "octets"), _BY_KEY),
     RewritingStage("callback_retry", Q.retries_to_seal, Q.seal_retry, ("body",), _BY_KEY),
+    RewritingStage("inbound_part", Q.parts_to_seal, Q.seal_part, ("octets",), _BY_PART),
 )
-"""Parts of inbound messages are left out, because they are deleted within the hour."""
+"""The tables in the order of a rewrite. Its progress has the index of a table: add further tables at the end."""
 
 
 class StoredSealedRows(Operations):

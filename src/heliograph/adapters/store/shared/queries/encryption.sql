@@ -61,6 +61,20 @@ SELECT key, key, body FROM callback_retry WHERE key > :key ORDER BY key LIMIT :l
 -- seal_retry: Replaces the body of a notice, unless it has changed.
 UPDATE callback_retry SET body = :body WHERE key = :key AND body = :was_body;
 
+-- parts_to_seal: Parts of inbound messages in the order of their names.
+SELECT
+    connector || ' ' || sender || ' ' || recipient || ' ' || reference || ' ' || total || ' ' || number,
+    connector, sender, recipient, reference, total, number, octets
+FROM inbound_part
+WHERE (connector, sender, recipient, reference, total, number)
+    > (:connector, :sender, :recipient, :reference, :total, :number)
+ORDER BY connector, sender, recipient, reference, total, number LIMIT :limit;
+
+-- seal_part: Replaces the octets of a part, unless they have changed.
+UPDATE inbound_part SET octets = :octets
+WHERE connector = :connector AND sender = :sender AND recipient = :recipient AND reference = :reference
+    AND total = :total AND number = :number AND octets = :was_octets;
+
 -- count_to_seal: Number of rows of the largest tables.
 SELECT (SELECT count(*) FROM message), (SELECT count(*) FROM inbound);
 
