@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,24 @@ def sync(path: Path) -> None:
             raise
     finally:
         os.close(number)
+
+
+def replace_file(file: Path, octets: bytes) -> None:
+    """Replaces a file, all or nothing, and returns when octets and name are on disk. Its mode is 0600. Raises
+    OSError."""
+    # mkstemp makes a file with mode 0600. The rename then replaces the old file in a single step.
+    number, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    new = Path(name)
+    try:
+        with os.fdopen(number, "wb") as out:
+            out.write(octets)
+            out.flush()
+            os.fsync(number)
+        new.replace(file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    sync(file.parent)
 
 
 OTHERS: Final = stat.S_IRWXO

@@ -8,7 +8,6 @@ accepted  at a start: goes on upon the found past. In a run: Fenced, because its
 """
 
 import asyncio
-import os
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -23,7 +22,7 @@ import msgspec
 from heliograph.app.facts import Facts
 from heliograph.app.ports import Clock, Fenced, Journal, Past, PastLost, Unavailable
 from heliograph.domain.past import FoundPast, KnownPast, PastState, compare, describe_loss, follow, moved
-from heliograph.runtime.disk import sync
+from heliograph.runtime.disk import replace_file
 from heliograph.runtime.outage import Outage
 
 FILE_NAME: Final = "database.json"
@@ -54,14 +53,7 @@ def load_past(data: Path) -> KnownPast | None:
 
 def save_past(data: Path, known: KnownPast) -> None:
     """Replaces the file, and returns when it is on disk. Raises OSError."""
-    file = data / FILE_NAME
-    half = file.with_suffix(".part")
-    with open(half, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
-        out.write(msgspec.json.format(msgspec.json.encode(known)) + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
-    half.replace(file)
-    sync(data)
+    replace_file(data / FILE_NAME, msgspec.json.format(msgspec.json.encode(known)) + b"\n")
 
 
 def new_number() -> int:

@@ -6,8 +6,6 @@ They are in a file of the user with mode 0600. For example:
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,19 +63,12 @@ def load(file: Path) -> Contexts:
 
 
 def save(file: Path, contexts: Contexts) -> None:
-    """Writes the contexts with mode 0600, all or nothing. Raises OSError."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Writes the contexts with mode 0600, all or nothing; they are on disk when it returns. Raises OSError."""
+    from heliograph.runtime.disk import make_folder, replace_file  # few commands need it
+
+    make_folder(file.parent)
     content = {
         "current": contexts.current,
         "contexts": {name: {"server": each.server, "token": each.token} for name, each in contexts.known.items()},
     }
-    # mkstemp makes a file with mode 0600. The rename then replaces the old file in a single step.
-    handle, new = tempfile.mkstemp(prefix=".contexts-", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(content, out, indent=2)
-            out.write("\n")
-        Path(new).replace(file)
-    except BaseException:
-        Path(new).unlink(missing_ok=True)
-        raise
+    replace_file(file, f"{json.dumps(content, indent=2)}\n".encode())
