@@ -278,9 +278,9 @@ class MemoryNetwork(MemoryPart):
         rows.revision += 1
         return replace(added)
 
-    async def update_connector(self, connector: Connector, revision: int | None = None) -> None:
+    async def update_connector(self, connector: Connector) -> None:
         rows = self._open()
-        if connector.id not in rows.connectors or revision not in (None, rows.revision):
+        if connector.id not in rows.connectors:
             raise Missing("no such connector")
         if any(each.name == connector.name and each.id != connector.id for each in rows.connectors.values()):
             raise Exists(connector.name)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from heliograph.app import ports
+from heliograph.app.configuration import Outdated
 from heliograph.app.records import AuditEntry
 from tests.support.memory_administration import (
     MemoryAccountNames,
@@ -51,21 +52,24 @@ from tests.support.store import START
 class Noting:
     """A store, or a part of it, each change of which has its line in the audit log; nothing else happens between."""
 
-    def __init__(self, target: Any, describe: Callable[[Any], AuditEntry | None], log: ports.AuditLog) -> None:
+    def __init__(self, target: Any, store: "MemoryStore", describe: Any, since: int | None) -> None:
         self._target = target
+        self._store = store
         self._describe = describe
-        self._log = log
+        self._since = since
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
         if isinstance(found, MemoryPart):
-            return Noting(found, self._describe, self._log)
+            return Noting(found, self._store, self._describe, self._since)
 
         async def noted(*arguments: object, **named: object) -> object:
+            if self._since not in (None, await self._store.table_changes.revision()):
+                raise Outdated
             result = await found(*arguments, **named)
             entry = self._describe(result)
             if entry is not None:
-                await self._log.append(entry)
+                await self._store.audit_log.append(entry)
             return result
 
         return noted
@@ -132,8 +136,8 @@ class MemoryStore:
     def broken(self, broken: bool) -> None:
         self._place.broken = broken
 
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> ports.Store:
-        return cast("ports.Store", Noting(self, describe, self.audit_log))
+    def noting(self, describe: Callable[[Any], AuditEntry | None], since: int | None = None) -> ports.Store:
+        return cast("ports.Store", Noting(self, self, describe, since))
 
     async def close(self) -> None:
         self._place.closed = True

@@ -516,3 +516,7 @@ class SystemIdTaken(Exists):
 
 class Missing(Exception):
     """Raised where something that was named is not there; nothing was changed."""
+
+
+class Outdated(Exception):
+    """Raised for a change made from tables that another change has replaced meanwhile; nothing was changed."""

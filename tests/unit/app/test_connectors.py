@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from heliograph.adapters.smpp.kind import KIND
-from heliograph.app.configuration import Tables
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import connectors, routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
@@ -45,21 +44,6 @@ async def test_a_connector_is_added_changed_and_removed(desk: Desk) -> None:
     for call in (connectors.connector_of(desk, "op1"), connectors.change(desk, "op1"), connectors.remove(desk, "op1")):
         with pytest.raises(NoSuch, match="There is no connector op1"):
             await call
-
-
-async def test_two_changes_at_once_both_stay(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    await connectors.add(desk, "op1", **BIND)
-    tables = desk.store.network.tables
-
-    async def before_the_pause(*, large: bool = True) -> Tables:
-        found = await tables(large=large)
-        monkeypatch.undo()
-        await connectors.pause(desk, "op1")
-        return found
-
-    monkeypatch.setattr(desk.store.network, "tables", before_the_pause)
-    changed = await connectors.change(desk, "op1", rate=99.5)
-    assert (changed["rate"], changed["state"]) == (99.5, "off")
 
 
 @pytest.mark.parametrize(

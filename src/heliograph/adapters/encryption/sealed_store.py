@@ -247,9 +247,9 @@ class SealedStore:
     def leases(self) -> Leases | None:
         return self._store.leases
 
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Store:
+    def noting(self, describe: Callable[[Any], AuditEntry | None], since: int | None = None) -> Store:
         opener = self._opener
-        return sealed_store(self._store.noting(lambda result: describe(opener.open(result))), opener.keys)
+        return sealed_store(self._store.noting(lambda result: describe(opener.open(result)), since), opener.keys)
 
     async def close(self) -> None:
         await self._store.close()

@@ -72,12 +72,8 @@ class Network(Protocol):
     async def add_connector(self, connector: Connector) -> Connector:
         """Adds the connector and gives it an id, from 1 on and never reused. Raises Exists."""
 
-    async def update_connector(self, connector: Connector, revision: int | None = None) -> None:
-        """Changes the connector. Raises Missing, and Exists if another connector has the name.
-
-        With the `revision` of the tables that the change was made from, it also raises Missing if they have changed
-        since: another administrator may have changed the connector.
-        """
+    async def update_connector(self, connector: Connector) -> None:
+        """Changes the connector. Raises Missing, and Exists if another connector has the name."""
 
     async def remove_connector(self, name: str) -> None:
         """Removes the connector and its routes. Its waiting messages are routed again. Raises Missing."""

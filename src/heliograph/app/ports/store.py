@@ -110,11 +110,14 @@ class Store(Protocol):
     def leases(self) -> Leases | None:
         """The leases of the store's nodes; None on an embedded store, which has a single node."""
 
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> "Store":
+    def noting(self, describe: Callable[[Any], AuditEntry | None], since: int | None = None) -> "Store":
         """Returns the same store for a single change, which is written to the audit log in its own transaction.
 
         `describe` gets the result of the change and returns the audit entry, or None for no entry. It runs again if the
         transaction is repeated. A change that raises leaves no entry.
+
+        `since` is the revision of the tables that the change was made from, if it writes back rows that it has read.
+        The change must add one to the revision. It raises Outdated if another change came in between.
         """
 
     async def close(self) -> None: ...

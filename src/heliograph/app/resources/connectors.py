@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache
 from typing import Any, Final
@@ -14,7 +13,7 @@ from heliograph.app.ports.carrier_state import FRESH_MS
 from heliograph.app.records import Scope
 from heliograph.app.resources import routes
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed
+from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, check_name, needed, repeated_if_outdated
 from heliograph.app.resources.fields import (
     KEEP,
     Choice,
@@ -120,6 +119,7 @@ async def add(
     return await _answer(desk, added)
 
 
+@repeated_if_outdated
 async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None, **settings: Any) -> dict[str, Any]:
     """Changes settings and options, all or none. An empty option goes back to its default.
 
@@ -127,20 +127,21 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     secret again, unless the desk's actor can read secrets.
     """
     settings = _with_state(settings)
-    while True:
-        tables = await desk.store.network.tables(large=False)
-        found = _named(tables, name)
-        kind = desk.kinds[found.kind]
-        changed = _changed(desk, found, settings, options or {})
-        moved = [] if desk.reads_secrets else kind.moved(found, changed)
-        for secret in kind.secrets(found) if moved else ():
-            if secret not in settings:
-                names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
-                raise Invalid(secret, f"give it again, because the change of {names} sends it to another receiver")
-        audited = desk.audited("connector.set", name, _told(kind, settings, options or {}))
-        with suppress(Missing):  # another administrator changed it meanwhile: this change then comes on top of that
-            await audited.network.update_connector(changed, tables.revision)
-            return await _answer(desk, changed)
+    tables = await desk.store.network.tables(large=False)
+    found = _named(tables, name)
+    kind = desk.kinds[found.kind]
+    changed = _changed(desk, found, settings, options or {})
+    moved = [] if desk.reads_secrets else kind.moved(found, changed)
+    for secret in kind.secrets(found) if moved else ():
+        if secret not in settings:
+            names = " and ".join(filter(None, (", ".join(moved[:-1]), moved[-1])))
+            raise Invalid(secret, f"give it again, because the change of {names} sends it to another receiver")
+    try:
+        audited = desk.audited("connector.set", name, _told(kind, settings, options or {}), since=tables.revision)
+        await audited.network.update_connector(changed)
+    except Missing:
+        raise NoSuch("connector", name) from None
+    return await _answer(desk, changed)
 
 
 async def remove(desk: Desk, name: str) -> None:

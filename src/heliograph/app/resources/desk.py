@@ -1,11 +1,13 @@
 """The desk: the store, the clock and the actor that every use case of administration gets."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from heliograph.app.configuration import Outdated
 from heliograph.app.records import SCOPES_OF, AuditEntry, Scope, UserRole
 from heliograph.domain.error import FORBIDDEN, Fault
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from heliograph.domain.past import KnownPast
 
 Service = TypeVar("Service")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_NAME_CHARS = 64
 
@@ -194,10 +198,16 @@ class Desk:
         """Writes an audit entry about an action that changes no rows. It must not have secrets or message texts."""
         await self.store.audit_log.append(self.entry(action, target, details))
 
-    def audited(self, action: str, target: str, details: Mapping[str, str] | None = None) -> "Store":
-        """Returns the store for a single change. The transaction of the change also writes this audit entry."""
+    def audited(
+        self, action: str, target: str, details: Mapping[str, str] | None = None, since: int | None = None
+    ) -> "Store":
+        """Returns the store for a single change. The transaction of the change also writes this audit entry.
+
+        A change that writes back a whole row gives `since`, the revision of the tables that it read the row from. It
+        raises Outdated if they have changed since then; see `repeated_if_outdated`.
+        """
         entry = self.entry(action, target, details)
-        return self.store.noting(lambda _: entry)
+        return self.store.noting(lambda _: entry, since)
 
     def entry(self, action: str, target: str, details: Mapping[str, str] | None = None) -> AuditEntry:
         return AuditEntry(self.now, self.actor, action, target, dict(details or {}), self.address)
@@ -216,6 +226,21 @@ class Desk:
     async def known_connectors(self) -> dict[int, str]:
         """Returns the names by id of all connectors of messages, including connectors of development runs."""
         return {**self.past, **self.simulated, **await self.connector_names()}
+
+
+def repeated_if_outdated(change: Callable[P, Awaitable[R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Repeats a use case that reads a row, changes some fields and writes the row back, until nobody else changed the
+    tables in between. Of two administrators who change two fields of a row at once, neither undoes the other."""
+
+    @wraps(change)
+    async def repeated(*args: P.args, **named: P.kwargs) -> R:
+        while True:
+            try:
+                return await change(*args, **named)
+            except Outdated:
+                continue
+
+    return repeated
 
 
 def check_name(field: str, name: str) -> str:

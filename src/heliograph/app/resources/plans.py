@@ -8,7 +8,7 @@ from typing import Any, Final
 from heliograph.app.configuration import Missing, Plan
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, NoSuch, check_name
+from heliograph.app.resources.desk import Desk, NoSuch, check_name, repeated_if_outdated
 from heliograph.app.resources.fields import KEEP, Choice, Decimal, Field, Text, Whole
 from heliograph.domain.display import counted, did_you_mean
 from heliograph.domain.money.margin import read_min_margin
@@ -40,16 +40,18 @@ async def show(desk: Desk, name: str) -> dict[str, Any]:
     return found
 
 
+@repeated_if_outdated
 async def change(desk: Desk, name: str, **changes: Any) -> dict[str, Any]:
     """Changes rules of a plan. The plan may be new."""
-    was = next((each for each in (await desk.store.network.tables(large=False)).plans if each.name == name), Plan(name))
+    tables = await desk.store.network.tables(large=False)
+    was = next((each for each in tables.plans if each.name == name), Plan(name))
     if "min_margin" in changes:
         changes["min_margin"] = changes["min_margin"] or ""
     plan = replace(was, **changes)
     row = _row(plan, (await desk.store.account_names.by_plan()).get(name, 0))
     note = await unused_note(desk, [name])
     details = {field: _FIELDS[field].text(row[field]) for field in changes}
-    await desk.audited("plan.set", name, details).plans.put(plan)
+    await desk.audited("plan.set", name, details, since=tables.revision).plans.put(plan)
     return row | {"note": note}
 
 

@@ -8,7 +8,15 @@ from typing import Any, Final
 from heliograph.app.configuration import Exists, MessageTemplate, Missing
 from heliograph.app.records import AuditEntry, Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch, account_id, check_name
+from heliograph.app.resources.desk import (
+    AlreadyThere,
+    Desk,
+    Invalid,
+    NoSuch,
+    account_id,
+    check_name,
+    repeated_if_outdated,
+)
 from heliograph.app.resources.fields import KEEP, Field, Flag, Item, Pairs, Reference, Rows, Text, Whole
 from heliograph.app.sending.templates import nearest_template, registered
 from heliograph.domain.limits.defaults import MAX_SEGMENTS_CEILING
@@ -38,7 +46,7 @@ async def find(desk: Desk, account: str | None = None, sender: str | None = None
 
 
 async def show(desk: Desk, name: str) -> dict[str, Any]:
-    return _row(await _find(desk, name), await desk.account_names())
+    return _row(_named(await _all(desk), name), await desk.account_names())
 
 
 async def add(desk: Desk, name: str, **values: Any) -> dict[str, Any]:
@@ -70,14 +78,17 @@ async def put(desk: Desk, templates: Sequence[Mapping[str, Any]]) -> dict[str, i
     return {"added": new, "changed": len(wanted) - new}
 
 
+@repeated_if_outdated
 async def change(desk: Desk, name: str, tlvs: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
     """Changes the given values. A TLV with an empty value is removed; TLVs that are left out stay."""
-    known = await _find(desk, name)
+    tables = await desk.store.network.tables(large=False)
+    known = _named(tables.templates, name)
     was = _row(known, await desk.account_names())
     merged = {key: value for key, value in {**was["tlvs"], **(tlvs or {})}.items() if value}
     row = {**was, **values, "tlvs": _TLVS.read(merged)}
+    template = await _template(desk, known.id, row)
     try:
-        await desk.audited("template.set", name, _details(row)).templates.update(await _template(desk, known.id, row))
+        await desk.audited("template.set", name, _details(row), since=tables.revision).templates.update(template)
     except Missing:
         raise NoSuch("template", name) from None
     return row
@@ -120,8 +131,9 @@ async def _all(desk: Desk) -> list[MessageTemplate]:
     return (await desk.store.network.tables(large=False)).templates
 
 
-async def _find(desk: Desk, name: str) -> MessageTemplate:
-    for each in await _all(desk):
+def _named(templates: Sequence[MessageTemplate], name: str) -> MessageTemplate:
+    """Raises NoSuch."""
+    for each in templates:
         if each.name == name:
             return each
     raise NoSuch("template", name)

@@ -34,12 +34,13 @@ from heliograph.adapters.store.shared.search import StoredMessages
 from heliograph.adapters.store.shared.sending_lists import StoredSendingLists
 from heliograph.adapters.store.shared.series import StoredSeries
 from heliograph.adapters.store.shared.sign_ins import StoredSignIns
-from heliograph.adapters.store.shared.steps import RunMode, Runner, Steps
+from heliograph.adapters.store.shared.steps import Q, RunMode, Runner, Steps
 from heliograph.adapters.store.shared.suppressions import StoredSuppressions
 from heliograph.adapters.store.shared.templates import StoredTemplates
 from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers, append
 from heliograph.app import ports
+from heliograph.app.configuration import Outdated
 from heliograph.app.ports.encryption import SealedRows
 from heliograph.app.records import AuditEntry
 
@@ -49,10 +50,12 @@ R = TypeVar("R")
 class Noted:
     """A runner that ends each writing operation with a line in the audit log."""
 
-    def __init__(self, runner: Runner, describe: Callable[[Any], AuditEntry | None]) -> None:
-        """`describe` makes the line from the result of the operation; None means no line."""
+    def __init__(self, runner: Runner, describe: Callable[[Any], AuditEntry | None], since: int | None) -> None:
+        """`describe` makes the line from the result of the operation; None means no line. `since` is the revision that
+        the operation must be the next change of; None means any."""
         self._runner = runner
         self._describe = describe
+        self._since = since
 
     async def run(self, mode: RunMode, operation: Callable[[], Steps[R]]) -> R:
         """Runs the operation, and the line as its last step if it writes."""
@@ -61,6 +64,11 @@ class Noted:
 
         def noted() -> Steps[R]:
             result = yield from operation()
+            if self._since is not None:
+                # other changes of the tables wait, since the operation has changed the revision
+                ((revision,),) = yield Q.revision()
+                if revision != self._since + 1:
+                    raise Outdated(f"the tables have changed since revision {self._since}")
             deed = self._describe(result)
             if deed is not None:
                 yield from append(deed)
@@ -162,8 +170,8 @@ class Bundle:
         self.recipients = StoredRecipients(runner)
         self.past = self.past_of(runner)
 
-    def noting(self, describe: Callable[[Any], AuditEntry | None]) -> Self:
+    def noting(self, describe: Callable[[Any], AuditEntry | None], since: int | None = None) -> Self:
         """`app.ports.Store.noting`."""
         noting = copy(self)
-        noting._use(Noted(self._runner, describe))  # noqa: SLF001 - another of its kind
+        noting._use(Noted(self._runner, describe, since))  # noqa: SLF001 - another of its kind
         return noting

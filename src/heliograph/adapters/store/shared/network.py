@@ -82,12 +82,8 @@ class StoredNetwork(Operations):
         return replace(connector, id=added[0][0])
 
     @write
-    def update_connector(self, connector: Connector, revision: int | None = None) -> Steps[None]:
-        # another change of connectors waits here, so neither it nor a namesake can come in between
-        yield tables_changed()
-        ((now,),) = yield Q.revision()
-        if revision not in (None, now - 1):
-            raise Missing("the tables have changed since")
+    def update_connector(self, connector: Connector) -> Steps[None]:
+        yield tables_changed()  # another change of connectors waits here, so no namesake can come in between
         if (yield Q.namesake(id=connector.id, name=connector.name)):
             raise Exists(f"there is a connector {connector.name} already")
         if not (yield Q.update_connector(**connector_values(connector), id=connector.id)):
