@@ -1,4 +1,4 @@
-"""Two administrators who change two fields of a thing at the same moment: neither undoes the other."""
+"""Two administrators who change a thing at the same moment: neither undoes the other."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from heliograph.admin_api.operations import RESOURCES
-from heliograph.app.configuration import Account, Outdated, Plan
+from heliograph.app.configuration import Account, Missing, Outdated, Plan
 from heliograph.app.ports import Store
+from heliograph.app.ports.sending_lists import ListState, SendingList
 from heliograph.app.records import AuditEntry, AuditQuery
-from heliograph.app.resources import accounts, connectors, plans, templates
-from heliograph.app.resources.desk import Desk
+from heliograph.app.resources import accounts, connectors, plans, sending_lists, templates
+from heliograph.app.resources.desk import Desk, Invalid
 from tests.support.connectors import kinds
 from tests.support.store import START, Given
 from tests.support.virtual_time import VirtualClock
@@ -63,6 +64,31 @@ async def test_both_changes_stay(desk: Desk, name: str, monkeypatch: pytest.Monk
     assert {field: changed[field] for field in first | second} == first | second
     lines = await desk.store.audit_log.find(AuditQuery(target="thing", limit=2))
     assert {each.action for each in lines} <= {f"{name}.set", "account.suspend"}
+
+
+async def test_a_list_that_was_cancelled_meanwhile_is_not_resumed(
+    desk: Desk, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = desk.store.sending_lists
+    number = await lists.add(SendingList(0, account.id, "Sale", "user:ada", START, 3, ended=START, reported=START))
+    await sending_lists.pause(desk, number)
+    find = lists.find
+
+    async def before_the_cancellation(id: int) -> SendingList | None:
+        found = await find(id)
+        monkeypatch.undo()
+        await sending_lists.cancel(desk, number)
+        return found
+
+    monkeypatch.setattr(lists, "find", before_the_cancellation)
+    with pytest.raises(Invalid, match="is cancelled"):
+        await sending_lists.resume(desk, number)
+    found = await find(number)
+    assert found is not None
+    assert found.state is ListState.CANCELLED
+    await sending_lists.cancel(desk, number)  # a second time is allowed
+    with pytest.raises(Missing):
+        await lists.change(number, ListState.SENDING)
 
 
 async def test_a_change_made_from_earlier_tables_is_not_made(store: Store, account: Account) -> None:

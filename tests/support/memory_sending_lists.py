@@ -44,8 +44,8 @@ class MemorySendingLists(MemoryReading):
 
     async def change(self, id: int, state: ListState) -> None:
         rows = self._open()
-        if id not in rows.sending_lists:
-            raise Missing("no such list")
+        if id not in rows.sending_lists or rows.sending_lists[id].state is ListState.CANCELLED is not state:
+            raise Missing("no such list, or it is cancelled")
         rows.sending_lists[id].state = state
 
     async def counts(self, account: int, id: int) -> Mapping[MessageStatus, StatusCount]:

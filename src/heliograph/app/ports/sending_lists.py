@@ -97,7 +97,7 @@ class SendingLists(Protocol):
         without such a list."""
 
     async def change(self, id: int, state: ListState) -> None:
-        """Sets the state that is wanted. Raises Missing."""
+        """Sets the state that is wanted. Raises Missing, also for a cancelled list and another state."""
 
     async def counts(self, account: int, id: int) -> Mapping[MessageStatus, StatusCount]:
         """Counts the messages of a list by status."""

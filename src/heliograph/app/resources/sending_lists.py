@@ -174,7 +174,7 @@ async def _order(desk: Desk, id: int, state: ListState) -> SendingList:
     try:
         await desk.audited(f"sending-list.{action}", str(id), {"name": found.name}).sending_lists.change(id, state)
     except Missing:
-        raise NoSuch("sending list", str(id)) from None
+        return await _order(desk, id, state)  # cancelled meanwhile: now it is found so, and refused
     for _ in range(int(OBEYS_S / LOOK_S)):
         if found.heard is state or found.ended is not None or is_silent(found, desk.now) or desk.pause is None:
             break

@@ -57,8 +57,8 @@ class StoredSendingLists(Operations):
 
     @write
     def change(self, id: int, state: ListState) -> Steps[None]:
-        if not (yield Q.change_sending_list(id=id, state=state.value)):
-            raise Missing("no such list")
+        if not (yield Q.change_sending_list(id=id, state=state.value, final=ListState.CANCELLED.value)):
+            raise Missing("no such list, or it is cancelled")
 
     @browse
     def counts(self, account: int, id: int) -> Steps[Mapping[MessageStatus, StatusCount]]:

@@ -22,8 +22,8 @@ UPDATE sending_list SET
     heard = :heard, handed_in = :handed_in, refused = :refused, reported = :reported, ended = :ended, problem = :problem
 WHERE id = :id RETURNING state;
 
--- change_sending_list: Sets the state that is wanted of a list.
-UPDATE sending_list SET state = :state WHERE id = :id RETURNING 1;
+-- change_sending_list: Sets the state that is wanted of a list, unless another state is final.
+UPDATE sending_list SET state = :state WHERE id = :id AND (state <> :final OR state = :state) RETURNING 1;
 
 -- count_sending_list: Messages of a list by state, final state, whether operators took all parts, and whether they are
 -- held.
