@@ -33,14 +33,14 @@ from heliograph.app.records import (
     TakenSegment,
     ToldWorry,
 )
-from heliograph.app.resources.messages import fits
 from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message.ids import time_of
-from heliograph.domain.message.receipt import Delivery
+from heliograph.domain.message.receipt import Delivery, ending_of
 from heliograph.domain.message.state import State
 from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
+from heliograph.domain.numbers.country import country_of
 from tests.support.memory_audit import audit
 from tests.support.memory_rows import MemoryPart, Reference, Rows
 
@@ -48,6 +48,33 @@ from tests.support.memory_rows import MemoryPart, Reference, Rows
 def way_of(subject: Message | InboundMessage | LowBalance) -> Way:
     """The way of the notice about a subject."""
     return Way.WEBHOOK if isinstance(subject, LowBalance) else subject.way
+
+
+def fits(search: Search, hit: Hit) -> bool:
+    """Returns True if the message matches the search, apart from an id or a reference."""
+    message = hit.message
+    if search.account not in (None, message.account) or search.status not in (None, hit.status):
+        return False
+    if not message.destination.startswith(search.number):
+        return False
+    at = time_of(message.key) if search.account is None else message.time
+    if not (search.start or at) <= at <= (at if search.end is None else search.end):
+        return False
+    if search.connector not in (None, message.connector, hit.sent_by):
+        return False
+    if search.sender and message.sender.lower() != search.sender.lower():
+        return False
+    if search.country and country_of(message.destination) != search.country.upper():
+        return False
+    if search.network not in ("", message.network):
+        return False
+    if not search.error:
+        return True
+    ending = ending_of(search.error)
+    if ending is None or hit.delivery in (None, Delivery.DELIVRD):
+        return False
+    state, code = ending
+    return state in (None, hit.delivery) and code in ("", hit.err)
 
 
 class MemoryReading(MemoryPart):
@@ -254,6 +281,8 @@ class MemoryMessages(MemoryReading):
                 continue
             if search.account not in (None, message.account):
                 continue
+            if search.names_request and not self._is_of_request(rows, message, search):
+                continue
             asked = time if search.account is None else message.time
             if not (search.start or 0) <= asked <= (1 << 62 if search.end is None else search.end):
                 continue
@@ -262,8 +291,7 @@ class MemoryMessages(MemoryReading):
                 continue
             looked += 1
             hit = self._hit(rows, message)
-            found = message.destination.startswith(search.number) and search.status in (None, hit.status)
-            found = found and fits(search, hit)
+            found = fits(search, hit)
             if found and len(hits) == search.limit:
                 last = hits[-1].message
                 return SearchPage(hits, (last.time, last.key))
@@ -273,24 +301,14 @@ class MemoryMessages(MemoryReading):
                 return SearchPage(hits, place, time)
         return SearchPage(hits)
 
-    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
-        rows = self._open()
-        if key in rows.messages:
-            return self._hits(rows, [key], limit) if rows.messages[key].tail == tail else []
-        batch = rows.batches.get(key)
-        return [] if batch is None or batch.tail != tail else self._hits(rows, batch.keys, limit)
-
-    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
-        rows = self._open()
-        uses = [
-            used
-            for (owner, name), used in rows.references.items()
-            if name == reference and account in (None, owner)
-        ]  # fmt: skip
-        keys: list[int] = []
-        for used in sorted(uses, key=lambda used: -used.key):
-            keys += rows.batches[used.key].keys if used.batch else [used.key]
-        return self._hits(rows, keys, limit)
+    def _is_of_request(self, rows: Rows, message: Message, search: Search) -> bool:
+        """Whether the message is of the request that the search names."""
+        request = message.batch or message.key
+        if search.id is None:
+            used = rows.references.get((message.account, search.reference))
+            return used is not None and used.key == request
+        batch = rows.batches.get(request)
+        return search.id in ((message.key, message.tail), None if batch is None else (request, batch.tail))
 
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
         rows = self._open()

@@ -260,6 +260,10 @@ class Search:
     """Country of the destination, as in ISO 3166-1 with two letters; case does not matter."""
     network: str = ""
     """MCCMNC of the destination's network on acceptance, such as `26201`."""
+    id: tuple[int, int] | None = None
+    """Key and tail of a message, or of a batch: all messages of the batch are then found."""
+    reference: str = ""
+    """Reference of the request, whole; not used beside an `id`."""
     accepted_order: bool | None = None
     """True demands the order in which messages were accepted, and False excludes it where there is a choice."""
 
@@ -269,8 +273,13 @@ class Search:
 
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
-        rare = len(self.number) >= TELLING_DIGITS or self.status in RARE_STATUSES
-        return bool(self.accepted_order) or self.account is None or rare or bool(self.error)
+        rare = len(self.number) >= TELLING_DIGITS or self.status in RARE_STATUSES or bool(self.error)
+        return bool(self.accepted_order) or self.account is None or rare or self.names_request
+
+    @property
+    def names_request(self) -> bool:
+        """Whether it has an id or a reference, so that few messages can match."""
+        return self.id is not None or bool(self.reference)
 
 
 RARE_STATUSES = (MessageStatus.UNDELIVERED, MessageStatus.FAILED, MessageStatus.HELD)

@@ -107,6 +107,45 @@ async def test_searches_are_read_in_the_order_of_an_index(
             assert ("block_content" in text) == (rows == "by_block")
 
 
+_REQUESTS = """
+INSERT INTO message (
+    key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way, destination,
+    sender, callback_url, reference, content, network)
+SELECT
+    n, 9, 1 + n / 1000 % 2, 1, n, n, n / 1000 * 1000, 1, 1, 0, 1, false, 0, '4917012345678', 'Helio', '',
+    'of-' || n / 1000, '', ''
+FROM generate_series(1, 20000) AS n WHERE n % 1000 > 0;
+INSERT INTO batch (key, tail, account, last_key, total)
+SELECT n * 1000, 9, 1 + n % 2, n * 1000 + 999, 0 FROM generate_series(0, 19) AS n;
+INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)
+SELECT 1 + n % 2, CASE WHEN n > 19 THEN 'no-' ELSE 'of-' END || n, '', n * 1000, true, false
+FROM generate_series(0, 5000) AS n;
+ANALYZE;
+"""
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+async def test_messages_of_a_request_are_read_alone(pristine: str, mode: str) -> None:
+    store = await PostgresStore.open(pristine, limits=LIMITS)
+    for name in ("one", "two"):
+        await Given(store).account(name)
+    await store.close()
+    await server().script(_REQUESTS, pristine.rpartition("/")[2])
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        await db.execute(f"SET plan_cache_mode = {mode}")
+        for search_ in (Search(id=(7_000, 9)), Search(reference="of-7"), Search(1, reference="of-6")):
+            values = search._values(search_, {"start": 0, "key": 1 << 62}, 100_000, 51)
+            page = STATEMENTS["page_of_id" if search_.id else "page_of_reference"]
+            given = [values[name] for name in page.parameters]
+            text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {page.text}", *given))
+            assert "(actual rows=51" in text
+            assert "Seq Scan on message" not in text
+            assert max(int(count) for count in re.findall(r"rows=(\d+)[.\d]* loops", text)) <= 1_000
+    finally:
+        db.terminate()
+
+
 async def test_plans_of_an_empty_table_do_not_outlive_its_emptiness(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables are known to be empty; then an operator's receipts stay away, and the rows are many."""
     url = await server().fresh()

@@ -172,6 +172,18 @@ def test_a_search_by_number_looks_into_each_block_once(db: sqlite3.Connection) -
     assert "SCAN b" in text  # every block, of which there are few; newest first, by its key
 
 
+def test_messages_of_a_request_are_read_alone(db: sqlite3.Connection) -> None:
+    text = plan_of(db, "reached_of_id")
+    assert "SEARCH message USING INTEGER PRIMARY KEY (rowid=?)" in text
+    assert "SEARCH m USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in text
+    assert "TEMP B-TREE" not in text
+    text = plan_of(db, "reached_of_reference")
+    assert "SEARCH r USING PRIMARY KEY (account=? AND reference=?)" in text
+    assert "SEARCH m USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in text
+    for name in ("page_of_id", "page_of_reference"):
+        assert not re.search("SCAN (message|m|r|b)\\b", plan_of(db, name))
+
+
 def test_pulled_messages_are_read_in_the_order_of_their_index(db: sqlite3.Connection) -> None:
     text = plan_of(db, "inbound_after")
     assert "SEARCH inbound USING INDEX inbound_position (account=? AND position>?)" in text

@@ -117,3 +117,12 @@ async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: AdminHo
     # digits may be a reference too: those of it come first
     assert await found("491701") == ["431234567/491701", "491701234567/order-1"]
     assert await found("") == ["431234567/491701", "491701234567/order-1"]
+
+
+async def test_messages_of_a_reference_come_page_by_page(house: AdminHouse) -> None:
+    numbers = [f"49170123456{digit}" for digit in range(3)]
+    await house.gateway.send({"to": numbers, "from": "Test", "content": "x", "reference": "order-1"})
+    page = await messages.find(house.admin.desk, "order-1", Search(limit=2))
+    assert [hit.message.destination for hit in page.hits] == numbers[:0:-1]
+    page = await messages.find(house.admin.desk, "order-1", Search(limit=2, before=page.more))
+    assert ([hit.message.destination for hit in page.hits], page.more) == (numbers[:1], None)

@@ -23,12 +23,6 @@ class Messages(Protocol):
     async def search(self, search: Search) -> SearchPage:
         """Searches messages, newest first, among at most `effort` rows."""
 
-    async def identified(self, key: int, tail: int, limit: int) -> list[Hit]:
-        """Returns the message of that id, or the messages of that batch in their order."""
-
-    async def referenced(self, reference: str, account: int | None, limit: int) -> list[Hit]:
-        """Returns the messages of requests with this reference; of an account, or of all accounts."""
-
     async def of_references(self, account: int, references: Sequence[str]) -> list[Hit]:
         """Returns the messages of the account's requests to a single destination with one of these references, by
         key.

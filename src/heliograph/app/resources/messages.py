@@ -33,13 +33,11 @@ from heliograph.domain.error import NOT_FOUND, Fault
 from heliograph.domain.limits.gate import holder_of
 from heliograph.domain.message import ids
 from heliograph.domain.message.extras import read_extras
-from heliograph.domain.message.receipt import Delivery, ending_of
 from heliograph.domain.message.status import MessageStatus
-from heliograph.domain.numbers.country import country_of
 from heliograph.domain.numbers.phone import mask_search, number_in
 
 HITS: Final = 1_000
-"""The most messages with the same batch id, or with the same reference, in an answer."""
+"""The most messages with a reference that could also be a number, in an answer."""
 
 PAGE: Final = 1_000
 
@@ -64,53 +62,21 @@ class MessageView:
 
 async def find(desk: Desk, text: str, search: Search) -> SearchPage:
     """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
-    text = text.strip()
-    parsed = ids.parse(text)
+    text, messages = text.strip(), desk.store.messages
+    if not text:
+        return await messages.search(search)
+    parsed, number = ids.parse(text), number_in(text)
     if parsed is not None:
-        identified = await desk.store.messages.identified(*parsed, HITS)
-        return SearchPage([hit for hit in identified if fits(search, hit)])
-    number = number_in(text)
-    hits: list[Hit] = []
-    if text and search.before is None:
-        hits = await referenced(desk, text, search)
-    if text and not number:
-        return SearchPage(hits)
-    found = await desk.store.messages.search(replace(search, number=number))
-    known = {hit.message.key for hit in hits}
-    return replace(found, hits=hits + [hit for hit in found.hits if hit.message.key not in known])
-
-
-async def referenced(desk: Desk, reference: str, search: Search) -> list[Hit]:
-    """Returns up to HITS messages of requests with this reference that fit the search."""
-    found = await desk.store.messages.referenced(reference, search.account, HITS)
-    return [hit for hit in found if fits(search, hit)]
-
-
-def fits(search: Search, hit: Hit) -> bool:
-    """Returns True if the message matches the search."""
-    message = hit.message
-    if search.account not in (None, message.account) or search.status not in (None, hit.status):
-        return False
-    if not message.destination.startswith(search.number):
-        return False
-    at = ids.time_of(message.key) if search.account is None else message.time
-    if not (search.start or at) <= at <= (at if search.end is None else search.end):
-        return False
-    if search.connector not in (None, message.connector, hit.sent_by):
-        return False
-    if search.sender and message.sender.lower() != search.sender.lower():
-        return False
-    if search.country and country_of(message.destination) != search.country.upper():
-        return False
-    if search.network not in ("", message.network):
-        return False
-    if not search.error:
-        return True
-    ending = ending_of(search.error)
-    if ending is None or hit.delivery in (None, Delivery.DELIVRD):
-        return False
-    state, code = ending
-    return state in (None, hit.delivery) and code in ("", hit.err)
+        return await messages.search(replace(search, id=parsed))
+    if not number:
+        return await messages.search(replace(search, reference=text))
+    found = await messages.search(replace(search, number=number))
+    if search.before is not None:
+        return found
+    # digits may be a reference, too: its messages come first
+    named = (await messages.search(replace(search, reference=text, limit=HITS))).hits
+    known = {hit.message.key for hit in named}
+    return replace(found, hits=named + [hit for hit in found.hits if hit.message.key not in known])
 
 
 async def look(desk: Desk, message: str) -> MessageView:
@@ -176,7 +142,7 @@ async def search(
     """Returns messages, newest first."""
     wanted = await _wanted(desk, text=text, reference=reference, **filters)
     wanted.before, wanted.limit = after, limit
-    found = await _page(desk, text, reference, wanted)
+    found = await find(desk, text, wanted)
     accounts, connectors = await desk.account_names(), await desk.known_connectors()
     cursor = None if found.more is None else f"{found.more[0]}-{found.more[1]}"
     return Page([row(hit, accounts, connectors) for hit in found.hits], cursor, {"reached": found.reached})
@@ -196,7 +162,7 @@ async def _wanted(
     """Returns the search for some filters; `others` are attributes of a `Search` by name. Raises Invalid and NoSuch."""
     if held and status not in (None, MessageStatus.HELD):
         raise Invalid("held", f"a held message has the status {MessageStatus.HELD}; leave out status")
-    wanted = Search(number=number, status=MessageStatus.HELD if held else status, **others)
+    wanted = Search(number=number, reference=reference, status=MessageStatus.HELD if held else status, **others)
     if account:
         wanted.account = await account_id(desk.store, account)
     if connector:
@@ -204,19 +170,6 @@ async def _wanted(
     if text and (number or reference):
         raise Invalid("text", "it already means an id, a number or a reference; leave out number and reference")
     return wanted
-
-
-async def _page(desk: Desk, text: str, reference: str, search: Search) -> SearchPage:
-    if text:
-        return await find(desk, text, search)
-    if reference:
-        # newest first, as other pages; the store has the messages of a batch in their order
-        found = sorted(await referenced(desk, reference, search), key=lambda hit: -hit.message.key)
-        left = [hit for hit in found if search.before is None or hit.message.key < search.before[1]]
-        hits = left[: search.limit]
-        last = (ids.time_of(hits[-1].message.key), hits[-1].message.key) if len(hits) < len(left) else None
-        return SearchPage(hits, last)
-    return await desk.store.messages.search(search)
 
 
 async def export(
@@ -232,12 +185,10 @@ async def export(
     details = {each.name: each.text(each.show(asked[each.name])) for each in _EXPORT_READS if asked[each.name]}
     details |= {name: mask_search(details[name]) for name in ("text", "number", "sender") if name in details}
     await desk.note("message.export", "messages", details)
-    return WrittenFile(f"messages.{format}", format.content_type, message_file(desk, text, wanted, format, reference))
+    return WrittenFile(f"messages.{format}", format.content_type, message_file(desk, text, wanted, format))
 
 
-async def message_file(
-    desk: Desk, text: str, search: Search, kind: ExportFormat, reference: str = ""
-) -> AsyncGenerator[bytes]:
+async def message_file(desk: Desk, text: str, search: Search, kind: ExportFormat) -> AsyncGenerator[bytes]:
     """Yields the heading, and then the lines of a page of the messages found at a time, without a limit.
 
     A page is a short read of the store with a cursor. Nothing is open between two pages, so a slow client delays
@@ -247,7 +198,7 @@ async def message_file(
     yield heading(kind)
     page = replace(search, limit=ROWS_AT_ONCE)
     while True:
-        found = await _page(desk, text, reference, page)
+        found = await find(desk, text, page)
         yield b"".join(line(kind, exported_row(row(hit, accounts, connectors))) for hit in found.hits)
         if found.more is None:
             return

@@ -94,10 +94,10 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
 
 
 async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -> None:
-    hits = (await messages.find(request.desk, ids.to_hex(key, tail), Search(limit=MOST))).hits
-    found.hits, found.more_hits = hits[:MOST], len(hits) > MOST
-    if len(hits) == 1:
-        found.exact.append(f"/messages/{ids.to_hex(hits[0].message.key, hits[0].message.tail)}")
+    page = await request.desk.store.messages.search(Search(id=(key, tail), limit=MOST))
+    found.hits, found.more_hits = page.hits, page.more is not None
+    if len(page.hits) == 1:
+        found.exact.append(f"/messages/{ids.to_hex(page.hits[0].message.key, page.hits[0].message.tail)}")
     try:
         found.inbound = [await look(request.desk, ids.to_hex(key, tail))]
         found.exact.append(f"/inbound/{ids.to_hex(key, tail)}")

@@ -38,10 +38,10 @@ that it takes three times as long."""
 
 _FINALS = {
     MessageStatus.DELIVERED: 1, MessageStatus.UNDELIVERED: 2, MessageStatus.SUBMITTED: 3, MessageStatus.PENDING: 4,
-    MessageStatus.SCHEDULED: 5,
+    MessageStatus.SCHEDULED: 5, MessageStatus.HELD: 6,
 }  # fmt: skip
 """Number of the condition on final, parts and hold, by status: 1 DELIVRD, 2 another; none, and 3 all parts taken, 4 not
-all and not held; 5 not held."""
+all and not held; 5 not held; 6 held."""
 
 
 class StoredMessages(Operations):
@@ -73,28 +73,6 @@ class StoredMessages(Operations):
                     earnings[key].amount -= amount
         return list(earnings.values())
 
-    @browse
-    def identified(self, key: int, tail: int, limit: int) -> Steps[list[Hit]]:
-        rows = yield Q.hit_of_id(key=key, tail=tail)
-        if rows:
-            return [hit_of(row) for row in rows]
-        batch = yield from first(Q.batch_of_id(key=key, tail=tail))
-        return [] if batch is None else (yield from _hits_of_batch(key, batch[0], limit))
-
-    @browse
-    def referenced(self, reference: str, account: int | None, limit: int) -> Steps[list[Hit]]:
-        hits: list[Hit] = []
-        uses = yield Q.uses_of_reference(reference=reference, account=account)
-        for key, last_key, is_batch in uses:
-            if len(hits) >= limit:
-                break
-            if is_batch:
-                hits += yield from _hits_of_batch(key, last_key, limit - len(hits))
-            else:
-                rows = yield Q.hit(key=key)
-                hits += [hit_of(row) for row in rows]
-        return hits
-
     @listing
     def of_references(self, account: int, references: Sequence[str]) -> Steps[list[Hit]]:
         rows = yield Q.hits_of_references(account=account, references=list(references))
@@ -108,11 +86,6 @@ class StoredMessages(Operations):
     def trace(self, key: int) -> Steps[MessageRecord | None]:
         found = yield from first(Q.hit(key=key))
         return None if found is None else (yield from record_of(hit_of(found).message))
-
-
-def _hits_of_batch(key: int, last_key: int, limit: int) -> Steps[list[Hit]]:
-    rows = yield Q.hits_of_batch(key=key, last_key=last_key, limit=limit)
-    return [hit_of(row) for row in rows]
 
 
 def _is_rare(search: Search) -> Steps[bool]:
@@ -156,6 +129,7 @@ def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> 
     """Returns the values of the statements of a page."""
     state, code = ending_of(search.error) or (None, "")
     heads = heads_of(search.country)
+    id_, tail = search.id or (None, None)
     return cursor | {
         "effort": effort,
         "number": search.number,
@@ -167,6 +141,9 @@ def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> 
         "connector": search.connector,
         "sender": search.sender.lower(),
         "network": search.network,
+        "id": id_,
+        "tail": tail,
+        "reference": search.reference,
         "heads": heads if search.country else None,
         "low": search.number or min(heads, default=""),
         "high": search.number or max(heads, default=""),
@@ -197,7 +174,9 @@ def _rows(search: Search, indexed: int) -> Iterator[tuple[str, int, int, int]]:
     # messages of an account are searched by time of sending, and may have been accepted long before
     earliest = first_key_at(start) if search.account is None else 0
     by_content = search.connector is not None or bool(search.sender)
-    if search.status is MessageStatus.HELD:
+    if search.names_request:
+        yield "of_id" if search.id is not None else "of_reference", earliest, time, key
+    elif search.status is MessageStatus.HELD:
         yield "held", earliest, time, key
     elif search.number:
         yield "by_key", max(earliest, indexed + 1), time, key

@@ -1,10 +1,3 @@
--- uses_of_reference: The requests with a reference, of an account or of all, newest first.
-SELECT r.key, b.last_key, r.batch FROM account AS a
-JOIN reference AS r ON r.account = a.id AND r.reference = :reference
-LEFT JOIN batch AS b ON r.batch AND b.key = r.key
-WHERE :account::bigint IS NULL OR a.id = :account
-ORDER BY r.key DESC;
-
 -- hits_of_references: The messages of an account's requests with one of these references.
 SELECT {hit} FROM reference AS r JOIN message AS m ON m.key = r.key
 LEFT JOIN final AS f ON f.key = m.key
@@ -24,7 +17,8 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        WHEN 2 THEN f.state <> {Delivery.DELIVRD}
        WHEN 3 THEN f.state IS NULL AND {taken} >= m.segments
        WHEN 4 THEN f.state IS NULL AND {taken} < m.segments AND {held} IS NULL
-       ELSE {held} IS NULL END)
+       WHEN 5 THEN {held} IS NULL
+       ELSE {held} IS NOT NULL END)
   AND (:connector::bigint IS NULL OR m.connector = :connector OR {sent_by} = :connector)
   AND (:sender::text = '' OR lower(m.sender) = :sender)
   AND (:network::text = '' OR m.network = :network)

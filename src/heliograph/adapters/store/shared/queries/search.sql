@@ -1,17 +1,6 @@
 -- hit: A message with its final.
 SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key WHERE m.key = :key;
 
--- hit_of_id: The message with an id, with its final.
-SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key
-WHERE m.key = :key AND m.tail = :tail;
-
--- batch_of_id: The last key of the batch with an id.
-SELECT last_key FROM batch WHERE key = :key AND tail = :tail;
-
--- hits_of_batch: Messages of a batch, in their order.
-SELECT {hit} FROM message AS m LEFT JOIN final AS f ON f.key = m.key
-WHERE m.key > :key AND m.key <= :last_key AND m.batch = :key ORDER BY m.key LIMIT :limit;
-
 -- submissions_of: The submissions of a message's parts.
 SELECT key, segment, connector, operator_id, status, at FROM sent WHERE key = :key ORDER BY at, segment;
 
@@ -91,6 +80,25 @@ WHERE account = :account AND block > (SELECT max(block) FROM number_block) - :bl
 
 -- rows_by_key: Messages in the order of acceptance. Rows in the order of keys have no time.
 SELECT 0 AS time, key FROM message WHERE key >= :start AND key < :key ORDER BY key DESC;
+
+-- rows_of_id: The message with an id, or the messages of the batch with it.
+SELECT 0 AS time, key FROM message WHERE key = :id AND tail = :tail AND key + 0 >= :start AND key + 0 < :key
+UNION ALL
+SELECT 0 AS time, m.key FROM batch AS b CROSS JOIN message AS m
+WHERE b.key = :id AND b.tail = :tail
+  AND m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.key + 0 >= :start AND m.key + 0 < :key
+ORDER BY key DESC;
+
+-- rows_of_reference: The messages of requests with a reference, of an account or of all. (The sums keep the planner
+-- from reading all messages from :start on, instead of the messages of each request.)
+SELECT 0 AS time, m.key FROM account AS a
+CROSS JOIN reference AS r
+LEFT JOIN batch AS b ON b.key = r.key
+CROSS JOIN message AS m
+WHERE (CAST(:account AS bigint) IS NULL OR a.id = :account) AND r.account = a.id AND r.reference = :reference
+  AND m.key >= r.key AND m.key <= coalesce(b.last_key, r.key) AND (b.key IS NULL OR m.batch = b.key)
+  AND m.key + 0 >= :start AND m.key + 0 < :key
+ORDER BY m.key DESC;
 
 -- rows_scheduled: Messages of a state, read from the index of the states that are not Sent.
 SELECT 0 AS time, key FROM message
