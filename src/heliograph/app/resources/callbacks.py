@@ -1,6 +1,6 @@
 """Callbacks: receipts and inbound messages that are pushed to customers, pending or failed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +18,9 @@ PAGE: Final = 1_000
 
 MOST_AT_ONCE: Final = 100_000
 """The most messages of a request."""
+
+BATCH: Final = 1_000
+"""Callbacks that a transaction drops."""
 
 HOSTS_FROM: Final = 5_000
 """Pending callbacks that the list of failing receivers is made from. They are the callbacks that are due first."""
@@ -42,10 +45,7 @@ async def status(desk: Desk, account: str | None = None) -> dict[str, Any]:
 
 async def failing_hosts(desk: Desk, account: str | None = None) -> list[dict[str, Any]]:
     """Returns the receivers with failed tries among the next HOSTS_FROM callbacks, of an account or of all. Receivers
-    with most pending callbacks come first. Raises NoSuch.
-
-    Beside the fields of a receiver, a row has the `keys` of its callbacks.
-    """
+    with most pending callbacks come first. Raises NoSuch."""
     owner = None if account is None else await account_id(desk.store, account)
     return _by_host(await desk.store.notices.owed(HOSTS_FROM, account=owner))
 
@@ -79,23 +79,47 @@ async def replay_notice(desk: Desk, key: int, tail: int, account: str) -> None:
 
 
 async def drop(desk: Desk, messages: list[str] | None, host: str | None, account: str | None = None) -> dict[str, int]:
-    """Stops retrying callbacks of messages, or of a failing receiver; with `account` only its callbacks. A callback
-    that is being posted now continues."""
+    """Stops retrying callbacks of messages, or all of a failing receiver; with `account` only its callbacks. A callback
+    that is being posted now continues.
+
+    Up to BATCH callbacks are dropped in a transaction, each with an entry in the audit log.
+    """
     if host is not None and messages is not None:
         raise invalid("host", "Give either messages or a receiver.")
     if host is not None:
-        keys = next((each["keys"] for each in await failing_hosts(desk, account) if each["host"] == host), None)
-        if keys is None:
-            raise Fault(NOT_FOUND, f"There is no failing receiver {host}.", "host")
-        target = host
-    elif messages is not None:
-        keys = [parsed[0] for each in messages if (parsed := ids.parse(each)) is not None]
-        if len(keys) != len(messages):
-            raise invalid("messages", "The list has a word that is not an id of a message.")
-        target = counted(len(messages), "message")
-    else:
+        return {"count": await _drop_host(desk, host, account)}
+    if messages is None:
         raise missing("messages")
-    return {"count": await _counting(desk, "callback.drop", target).notices.drop(keys, desk.now)}
+    keys = [parsed[0] for each in messages if (parsed := ids.parse(each)) is not None]
+    if len(keys) != len(messages):
+        raise invalid("messages", "The list has a word that is not an id of a message.")
+    return {"count": await _drop(desk, keys)}
+
+
+async def _drop_host(desk: Desk, host: str, account: str | None) -> int:
+    """Drops callbacks of a receiver in the order of their due times. A callback that fails again meanwhile is due
+    later, and is found there. Raises Fault (404) for a receiver without a failed try."""
+    owner = None if account is None else await account_id(desk.store, account)
+    found = dropped = 0
+    after: tuple[int, int] | None = None
+    while owed := await desk.store.notices.owed(HOSTS_FROM, after, owner):
+        keys = [each.key for each in owed if _failing_host(each) == host]
+        found += len(keys)
+        dropped += await _drop(desk, keys, host)
+        after = owed[-1].due or 0, owed[-1].key
+    if not found:
+        raise Fault(NOT_FOUND, f"There is no failing receiver {host}.", "host")
+    return dropped
+
+
+async def _drop(desk: Desk, keys: Sequence[int], host: str = "") -> int:
+    """Returns the number of callbacks that were dropped. The audit log names the `host`, or else their number."""
+    dropped = 0
+    for start in range(0, len(keys), BATCH):
+        batch = keys[start : start + BATCH]
+        audited = _counting(desk, "callback.drop", host or counted(len(batch), "message"))
+        dropped += await audited.notices.drop(batch, desk.now)
+    return dropped
 
 
 def _counting(desk: Desk, action: str, target: str) -> Store:
@@ -116,16 +140,20 @@ def _row(found: CallbackView, names: dict[int, str]) -> dict[str, Any]:
     }
 
 
+def _failing_host(callback: CallbackView) -> str:
+    """Returns the receiver of a callback that failed, for example `hooks.example.net`, or ""."""
+    return urlsplit(callback.url).netloc if callback.attempts > 0 else ""
+
+
 def _by_host(owed: Iterable[CallbackView]) -> list[dict[str, Any]]:
     hosts: dict[str, dict[str, Any]] = {}
     for each in owed:
-        if each.attempts == 0 or each.due is None or not each.url:
+        name = _failing_host(each)
+        if not name:
             continue
-        name = urlsplit(each.url).netloc
-        new = {"host": name, "pending": 0, "attempts": 0, "problem": each.problem, "due": each.due, "keys": []}
+        new = {"host": name, "pending": 0, "attempts": 0, "problem": each.problem, "due": each.due}
         host = hosts.setdefault(name, new)
         host["pending"] += 1
-        host["keys"].append(each.key)
         if each.attempts > host["attempts"]:
             host["attempts"], host["problem"] = each.attempts, each.problem
         host["due"] = min(host["due"], each.due)
@@ -183,14 +211,18 @@ CALLBACKS = Resource(
                                 "The receiver, for example `hooks.example.net`.",
                                 example="hooks.example.net",
                             ),
-                            Field("pending", Whole(), "Callbacks that wait for another try."),
+                            Field(
+                                "pending",
+                                Whole(),
+                                f"Callbacks that wait for another try, of the next {HOSTS_FROM:,}.",
+                            ),
                             _ATTEMPTS,
                             _PROBLEM,
                             _DUE,
                         ),
                         "FailingHost",
                     ),
-                    "Receivers with failed tries, most pending callbacks first.",
+                    f"Receivers with failed tries among the next {HOSTS_FROM:,} callbacks, most pending first.",
                 ),
             ),
             id="failing_hosts",
@@ -249,7 +281,8 @@ CALLBACKS = Resource(
             id="drop_callbacks",
             read_name="Drop",
             answer_name="Count",
-            more="They are kept as failed, and can be retried later.",
+            more="They are kept as failed, and can be retried later. With a receiver, all of its callbacks that failed "
+            f"are dropped, {BATCH:,} in a transaction. After an interruption, ask again for the rest.",
             examples=("callbacks drop --host hooks.example.net",),
             done="{count} callbacks are no longer tried. To retry them: heliograph callbacks replay",
         ),
