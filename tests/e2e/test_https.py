@@ -30,6 +30,9 @@ class Https:
             "HELIOGRAPH_HTTP_TLS_LISTEN": "127.0.0.1:0",
             "HELIOGRAPH_HTTP_CERT_FILE": str(self.shown.certificate),
             "HELIOGRAPH_HTTP_KEY_FILE": str(self.shown.key),
+            "HELIOGRAPH_SMPP_SERVER_TLS_LISTEN": "127.0.0.1:0",
+            "HELIOGRAPH_SMPP_SERVER_CERT_FILE": str(self.shown.certificate),
+            "HELIOGRAPH_SMPP_SERVER_KEY_FILE": str(self.shown.key),
         }
 
     def client(self, gateway: GatewayProcess, shown: IssuedCertificate | None = None) -> httpx.Client:
@@ -41,12 +44,15 @@ class Https:
         self.shown.key.write_bytes(new.key.read_bytes())
         self.shown.certificate.write_bytes(new.certificate.read_bytes())
 
-    def ends(self, client: httpx.Client) -> int:
-        """Returns when the certificate of new connections ends, by the metrics of the gateway."""
-        (line,) = re.findall(
-            r"^heliograph_tls_certificate_end_seconds (\S+)$", client.get("/metrics").text, re.MULTILINE
+    def ends(self, client: httpx.Client) -> dict[str, float]:
+        """Returns when the certificates of new connections end, by listener or connector, by the metrics of the
+        gateway."""
+        found = re.findall(
+            r'^heliograph_(?:tls|connector)_certificate_end_seconds\{(?:listener|connector)="(\w+)"\} (\S+)$',
+            client.get("/metrics").text,
+            re.MULTILINE,
         )
-        return int(float(line))
+        return {name: float(end) for name, end in found}
 
 
 @pytest.fixture
@@ -55,7 +61,16 @@ def https(tmp_path: Path) -> Https:
 
 
 def ends_after(https: Https, client: httpx.Client, days: int) -> bool:
-    return https.ends(client) > time.time() + days * 86_400
+    ends = https.ends(client)
+    assert ends.keys() == {"http", "smpp", "shown"}
+    return min(ends["http"], ends["smpp"]) > time.time() + days * 86_400
+
+
+def add_shown(admin: Admin, shown: IssuedCertificate) -> None:
+    """Adds a connector, not routed to, with an operator that is shown a certificate."""
+    operator = ("--host", "127.0.0.1", "--port", "1", "--system-id", "id", "--password", "pw", "--tls")
+    admin("connector", "add", "shown", *operator)
+    admin("connector", "set", "shown", f"cert_file={shown.certificate}", f"key_file={shown.key}")
 
 
 def test_a_message_by_https_while_certificates_are_renewed(data: Path, tmp_path: Path, https: Https) -> None:
@@ -63,9 +78,10 @@ def test_a_message_by_https_while_certificates_are_renewed(data: Path, tmp_path:
     account = admin.account()
     with SimulatorProcess(tmp_path) as operator:
         admin.operator(operator.port)
+        add_shown(admin, https.shown)
         with GatewayProcess(data, settings=https.settings) as gateway, https.client(gateway) as client:
             client.auth = ("acme", account["api_key"])
-            first = https.ends(client)
+            first = https.ends(client)["http"]
             told: list[Callable[[], object]] = [
                 lambda: os.kill(gateway.pid, signal.SIGHUP),
                 lambda: admin("reload"),
@@ -79,7 +95,7 @@ def test_a_message_by_https_while_certificates_are_renewed(data: Path, tmp_path:
                 fields = {"to": f"44770090012{number}", "from": "Helio", "content": "x"}
                 sent = client.post("/api/v1/messages", json=fields)
                 assert (sent.status_code, sent.headers["strict-transport-security"]) == (200, "max-age=31536000")
-            assert https.ends(client) > first
+            assert https.ends(client)["http"] > first
             eventually(lambda: len(operator.submits()) == 3, "all are sent")
             https.shown.key.write_text("no key")
             kept = admin.run("reload")

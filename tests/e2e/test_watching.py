@@ -34,6 +34,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 NEVER_HERE = {
     "heliograph_connector_cap_used_ratio",
+    "heliograph_connector_certificate_end_seconds",
     "heliograph_margin_credits",
     "heliograph_margin_unknown_parts_total",
     "heliograph_operator_errors_total",

@@ -154,6 +154,9 @@ class ConnectorKind:
     """An example of an option that is in none of the groups, and its meaning; a hint in the form."""
     dialect: Mapping[str, OptionField] = field(default_factory=dict)
     """The options that have a name of their own, in the order of their groups; a kind may take others besides."""
+    client_certificate: Callable[[Connector], tuple[str, str]] = lambda _: ("", "")
+    """Returns the files of the certificate that the operator is shown, and of its key; empty without either, or if one
+    file has both."""
 
     def values(self, connector: Connector) -> dict[str, Any]:
         """The value of each setting, secrets too."""

@@ -63,6 +63,7 @@ from heliograph.runtime.traffic_guard import TrafficGuard
 if TYPE_CHECKING:
     from heliograph.api.app import Api
     from heliograph.app.sending.authenticate import Authenticator
+    from heliograph.net.tls import Tls
 
 OVERDUE_S = 10.0
 """Seconds beyond `shutdown.drain_s` after which a process that should have ended ends at once."""
@@ -232,6 +233,7 @@ class Gateway:
 
     async def _open(self, listening: Listening, opened: OpenedStore) -> None:
         """Makes the parts around the engine, which runs, and starts to serve. Raises OSError."""
+        from heliograph.composition.certificates import ClientCertificates
         from heliograph.net.address_guard import AddressGuard
 
         settings, store = self._settings, opened.store
@@ -248,7 +250,11 @@ class Gateway:
             api.mount(development.BOARD_PATH, development.ReceiptBoard())
         sign_ins = (self._customer_failures, self._console_failures)
         local, unreadable = listening.local_answers(), opened.encryption.unreadable
-        await self._watching.start(self.engine, store, api, local, listening.tls, sign_ins, unreadable)
+        self._shown = shown = ClientCertificates(self.engine.carried, self._journal)
+        shown.start(self.engine.watch)
+        await self._watching.start(
+            self.engine, store, api, local, self._served_tls, lambda: shown.ends, sign_ins, unreadable
+        )
         self._refusal_writer = RefusalWriter(
             self._watching.refusals, store.refused_requests, self._clock, self._journal
         )
@@ -258,6 +264,11 @@ class Gateway:
         self._start_rounds()
         await listening.open(api, self._watching, dev=self._dev)
         await self._open_smpp(listening, composer, sending)
+
+    def _served_tls(self) -> "dict[str, Tls]":
+        """Returns the certificates of the listeners with TLS, by name."""
+        found = {"http": None if self._listening is None else self._listening.tls, "smpp": self._smpp_server.tls}
+        return {name: tls for name, tls in found.items() if tls is not None}
 
     async def _opened_store(self, listening: Listening, stop: asyncio.Event) -> OpenedStore | None:
         """Opens the store. While its database is away, answers 503 and tries again. Returns None once `stop` is set.
@@ -318,7 +329,7 @@ class Gateway:
         if hasattr(self, "engine"):
             await self.engine.stop(drain * (1 - REQUESTS_SHARE))
             await self._watching.stop()
-        await self._stop_started("_encryption", "_guard", "_refusal_writer", "_failure_writer")
+        await self._stop_started("_shown", "_encryption", "_guard", "_refusal_writer", "_failure_writer")
         if self._simulated is not None:
             await self._simulated.stop()
         if hasattr(self, "_directory") and self._directory.ported is not None:

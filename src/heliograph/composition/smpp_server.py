@@ -48,6 +48,11 @@ class CustomerBinds:
         """The same with TLS."""
 
     @property
+    def tls(self) -> "Tls | None":
+        """The certificate in use; None without TLS, and before it listens."""
+        return None if self._certificate is None else self._certificate.tls
+
+    @property
     def ways(self) -> Mapping[Way, MakeDeliverer]:
         """The way of notices over binds, if the server is on."""
         return {Way.BIND: self._make_deliverer} if self._listen or self._settings.tls_listen else {}

@@ -91,19 +91,20 @@ class Watching:
         store: Store,
         api: "Api",
         local: LocalAnswers,
-        tls: Tls | None,
+        listeners: Callable[[], Mapping[str, Tls]],
+        shown: Callable[[], Mapping[str, float]],
         sign_ins: Iterable[FailureRegister],
         unreadable: UnreadableValues,
     ) -> None:
-        """Mounts /metrics with `tls`, `sign_ins` and `unreadable`. Opens the control socket, which also gives the
-        `local` answers.
+        """Mounts /metrics with the certificates of `listeners` and those `shown` to operators, `sign_ins` and
+        `unreadable`. Opens the control socket, which also gives the `local` answers.
         """
         from heliograph.adapters.control import ControlServer, EventStreams, LogLevelControl
         from heliograph.adapters.metrics import Collector, MetricsPage, page, render
 
         collector = Collector(
             self._counters, engine, store, self._clock, api.responses, self._settings.data, self.refusals,
-            api.turned_away.counts, tls, self.retained, sign_ins, self.binds, self.lookups, self.margins,
+            api.turned_away.counts, listeners, shown, self.retained, sign_ins, self.binds, self.lookups, self.margins,
             unreadable,
         )  # fmt: skip
         self._series_writer = SeriesWriter(self.series, self.refusals, store.series)

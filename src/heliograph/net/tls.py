@@ -72,7 +72,7 @@ class CertificateFiles:
 
     def load(self) -> LoadedCertificate:
         """Reads the files. Blocks. Raises CertificateProblem where they cannot be used together."""
-        validity = _validity(self.certificate)
+        validity = read_validity(self.certificate)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -134,8 +134,8 @@ def _why(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
-def _validity(path: Path) -> Validity:
-    """Returns when the first certificate of the file is valid. Raises CertificateProblem."""
+def read_validity(path: Path) -> Validity:
+    """Reads a file. Blocks. Returns when the first certificate of the file is valid. Raises CertificateProblem."""
     try:
         text = files.read(path).decode("ascii", errors="replace")
     except files.UnusableFile as problem:

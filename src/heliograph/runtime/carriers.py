@@ -104,6 +104,10 @@ class Carriers:
             for each, carrier in self._up.values()
         ]
 
+    def carried(self) -> list[Connector]:
+        """Returns the connectors with a carrier here."""
+        return [connector for connector, _ in self._up.values()]
+
     def asking(self) -> list[Asking]:
         """Returns the connectors of this node with operators to be asked for parts without a receipt."""
         return [

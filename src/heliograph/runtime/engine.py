@@ -441,6 +441,10 @@ class Engine:
         """Returns each connector with a carrier in this process, and its state."""
         return self._carriers.states()
 
+    def carried(self) -> list[Connector]:
+        """Returns the connectors with a carrier in this process."""
+        return self._carriers.carried()
+
     def obstacle(self, connector: int) -> str:
         """Returns why a connector cannot send now; empty if it can."""
         return self._environment.directory.obstacle(connector)

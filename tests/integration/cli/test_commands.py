@@ -465,6 +465,17 @@ def test_the_doctor_looks_at_the_certificate_of_the_smpp_server(run: Run, monkey
     assert "/nowhere.pem cannot be read" in found["detail"]
 
 
+def test_the_doctor_looks_at_the_certificate_that_an_operator_is_shown(run: Run) -> None:
+    operator = ("--host", "127.0.0.1", "--port", "1", "--system-id", "id", "--password", "pw", "--tls")
+    assert run("connector", "add", "op", *operator).exit_code == 0
+    assert run("connector", "set", "op", "cert_file=/nowhere.pem").exit_code == 0
+    checks = json.loads(run("doctor", "--no-binds", "--json").stdout)["checks"]
+    (found,) = [each for each in checks if "certificate" in each["check"]]
+    assert (found["check"], found["result"]) == ("certificate for op", "fail")
+    assert "/nowhere.pem cannot be read" in found["detail"]
+    assert "next bind" in found["advice"]
+
+
 @pytest.mark.parametrize("setting", ["HTTP_LISTEN", "HTTP_TLS_LISTEN", "SMPP_SERVER_LISTEN", "SMPP_SERVER_TLS_LISTEN"])
 def test_a_development_run_listens_at_no_address_beyond_loopback(
     run: Run, setting: str, monkeypatch: pytest.MonkeyPatch

@@ -21,9 +21,10 @@ from heliograph.composition.certificates import RenewableCertificate
 from heliograph.http.server import Server, serve
 from heliograph.net import limits
 from heliograph.net.clients import Clients, Shares
-from heliograph.net.tls import DONE, FAILED, LATE, REFUSED, CertificateFiles, Tls
+from heliograph.net.tls import DONE, FAILED, LATE, REFUSED, CertificateFiles, Tls, read_validity
 from tests.integration.http.test_listeners import says
 from tests.support.certificates import CertificateAuthority
+from tests.support.connectors import smpp_connector
 from tests.support.gateway import API_KEY, Gateway, MemoryJournal, basic, open_gateway
 from tests.support.peers import foreign_program
 from tests.support.timeouts import PATIENCE_S
@@ -342,6 +343,35 @@ async def test_a_certificate_that_is_not_renewed_is_warned_of_while_the_gateway_
     monkeypatch.setattr(certificates, "WARN_AGAIN_S", 0.0)
     await until(lambda: len(journal.lines) > 1, "told again")
     assert {(level, event) for level, event, _ in journal.lines} == {("warning", "tls.ends_soon")}
+
+
+async def test_a_certificate_for_an_operator_is_read_again_and_warned_of_once_a_day(
+    authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, issued = MemoryJournal(), authority.issue(days=3)
+    options = {"tls": True, "cert_file": str(issued.certificate), "key_file": str(issued.key)}
+    connectors = [
+        smpp_connector(1, "op", "h", 1, "", "", **options),
+        smpp_connector(2, "plain", "h", 1, "", "", **options | {"tls": False}),
+        smpp_connector(3, "broken", "h", 1, "", "", **options | {"cert_file": "/nowhere.pem"}),
+    ]
+    found = certificates.ClientCertificates(lambda: connectors, journal)
+    for _ in range(2):
+        await found.look()
+    assert found.ends == {"op": read_validity(issued.certificate).end}
+    ((level, event, fields),) = journal.lines
+    assert (level, event, fields["connector"]) == ("warning", "tls.ends_soon", "op")
+    assert "ends in 2 days" in fields["problem"]
+    monkeypatch.setattr(certificates, "WARN_AGAIN_S", 0.0)
+    await found.look()
+    assert len(journal.lines) == 2
+    put(issued.certificate, authority.issue(days=90).certificate.read_bytes())
+    await found.look()
+    assert found.ends["op"] > time.time() + 80 * 86_400
+    assert len(journal.lines) == 2
+    del connectors[0]
+    await found.look()
+    assert found.ends == {}
 
 
 # --- certificates of clients

@@ -13,6 +13,7 @@ from heliograph.app.observing.counters import MessageCounters
 from heliograph.app.observing.refusals import Refusals
 from heliograph.app.ports import CarrierState, Unavailable
 from heliograph.app.sending.failure_register import SignInDoor, SignInProblem
+from heliograph.net.tls import Validity
 from tests.support.connectors import smpp_connector
 from tests.support.gateway import HandClock, failure_register, unwatched
 from tests.support.memory_reading import MemoryUpkeep
@@ -83,6 +84,34 @@ def test_who_was_not_let_in_is_shown_of_all_registers_together(tmp_path: Path) -
         ("api", "wrong"): 3, ("api", "locked"): 0, ("console", "wrong"): 0, ("console", "locked"): 0,
         ("console", "second_factor"): 2, ("admin_api", "wrong"): 0,
     }  # fmt: skip
+
+
+def test_each_certificate_is_shown_with_its_end(tmp_path: Path) -> None:
+    def listener(end: int) -> Any:
+        return SimpleNamespace(handshakes={"done": 2}, loaded=SimpleNamespace(validity=Validity(0, end)))
+
+    listeners: dict[str, Any] = {"http": listener(5)}
+    shown: dict[str, float] = {}
+    collector = Collector(
+        MessageCounters(), engine(), MemoryStore(), VirtualClock(), {}, tmp_path, Refusals(), {},
+        listeners=lambda: listeners, shown=lambda: shown,
+    )  # fmt: skip
+    listeners["smpp"], shown["op1"] = listener(7), 9.0  # both after the first scrape may come
+
+    async def scrape() -> dict[tuple[str, ...], object]:
+        return {
+            (sample.name.removeprefix("heliograph_"), *sample.labels): sample.value
+            for sample in collector.samples()
+            if "certificate" in sample.name or "handshakes" in sample.name
+        }
+
+    assert run(scrape()) == {
+        ("tls_handshakes_total", "http", "done"): 2,
+        ("tls_handshakes_total", "smpp", "done"): 2,
+        ("tls_certificate_end_seconds", "http"): 5,
+        ("tls_certificate_end_seconds", "smpp"): 7,
+        ("connector_certificate_end_seconds", "op1"): 9.0,
+    }
 
 
 def test_a_connector_shows_its_breaker_and_each_reason_to_leave_it(tmp_path: Path) -> None:

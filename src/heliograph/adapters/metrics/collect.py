@@ -9,7 +9,7 @@ import resource
 import shutil
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from pathlib import Path
 
 from heliograph import __version__
@@ -72,7 +72,9 @@ class Collector:
 
     `turned_away`: connections that the HTTP server refused, or closed to make room, by reason.
 
-    `tls`: None without HTTPS.
+    `listeners`: returns the certificates of listeners with TLS by name, for example `smpp`.
+
+    `shown`: returns when the certificates end that operators are shown (seconds since 1970), by connector.
 
     `unreadable`: the sealed values that could not be opened.
     """
@@ -87,7 +89,8 @@ class Collector:
         data: Path,
         refusals: Refusals,
         turned_away: Mapping[str, int],
-        tls: Tls | None = None,
+        listeners: Callable[[], Mapping[str, Tls]] = dict,
+        shown: Callable[[], Mapping[str, float]] = dict,
         retained: RetentionCounters | None = None,
         sign_ins: Iterable[FailureRegister] = (),
         binds: BindCounters | None = None,
@@ -103,7 +106,8 @@ class Collector:
         self._responses = responses
         self._data = data
         self._turned_away = turned_away
-        self._tls = tls
+        self._listeners = listeners
+        self._shown = shown
         self._retained = retained or RetentionCounters()
         self._sign_ins = tuple(sign_ins)
         self._binds = binds or BindCounters()
@@ -191,10 +195,10 @@ class Collector:
         for door, problem in SIGN_IN_PROBLEMS:
             number = sum(each.problems[door, problem] for each in self._sign_ins)
             yield Sample("heliograph_sign_in_failures_total", (door.value, problem.value), number)
-        if self._tls is not None:
-            for outcome, number in self._tls.handshakes.items():
-                yield Sample("heliograph_tls_handshakes_total", (outcome,), number)
-            yield Sample("heliograph_tls_certificate_end_seconds", (), self._tls.loaded.validity.end)
+        for listener, tls in self._listeners().items():
+            for outcome, number in tls.handshakes.items():
+                yield Sample("heliograph_tls_handshakes_total", (listener, outcome), number)
+            yield Sample("heliograph_tls_certificate_end_seconds", (listener,), tls.loaded.validity.end)
         yield Sample("heliograph_accept_seconds", (), counters.accept_ms)
         yield Sample("heliograph_charged_credits_total", (), format_credits(counters.charged))
         yield Sample("heliograph_refunded_credits_total", (), format_credits(counters.refunded))
@@ -271,6 +275,8 @@ class Collector:
             for reason in (REFUSED, UNUSABLE, UNDELIVERED, RETURNED):
                 number = self._engine.dispatcher.outcomes.failovers[connector.id, reason]
                 yield Sample("heliograph_failovers_total", (connector.name, reason), number)
+        for name, end in sorted(self._shown().items()):
+            yield Sample("heliograph_connector_certificate_end_seconds", (name,), end)
         for result in ("found", "unknown", "silent", "left_out"):
             yield Sample("heliograph_number_lookups_total", (result,), self._lookups.results[result])
         yield Sample("heliograph_number_lookup_seconds", (), self._lookups.took)

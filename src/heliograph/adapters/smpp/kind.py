@@ -155,6 +155,11 @@ def _policy(connector: Connector) -> LanePolicy:
     )
 
 
+def _client_certificate(connector: Connector) -> tuple[str, str]:
+    dialect = read_settings(connector)[0].dialect
+    return (dialect.cert_file, dialect.key_file) if connector.settings.get("tls") else ("", "")
+
+
 KIND: Final = ConnectorKind(
     name=SMPP,
     title="SMPP",
@@ -166,5 +171,6 @@ KIND: Final = ConnectorKind(
     policy=_policy,
     address=lambda connector: (connector.settings["host"], connector.settings["port"]),
     dialect=OPTION_FIELDS,
+    client_certificate=_client_certificate,
     other_options="outcome_0x401=defer: the meaning of an answer of the operator",
 )

@@ -125,14 +125,16 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _counter(
                 "heliograph_tls_handshakes_total",
-                "TLS handshakes, if http.tls_listen is set. outcome is done, failed (no TLS, an unsupported "
-                "version, or an untrusted certificate), late (too slow, aborted, or closed to make room) or "
-                "refused (closed before: its address has too many, or has used up its share).",
+                "TLS handshakes. listener is http (http.tls_listen) or smpp (smpp_server.tls_listen). outcome is done, "
+                "failed (no TLS, an unsupported version, or an untrusted certificate), late (too slow, aborted, or "
+                "closed to make room) or refused (closed before: its address has too many, or has used up its share).",
+                "listener",
                 "outcome",
             ),
             _gauge(
                 "heliograph_tls_certificate_end_seconds",
-                "End of the certificate in use, in seconds since 1970.",
+                "End of the certificate in use, in seconds since 1970. listener is http or smpp.",
+                "listener",
             ),
             _ms(
                 "heliograph_accept_seconds",
@@ -223,6 +225,11 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
                 "heliograph_connector_silent_seconds",
                 "Time for which the operator has not responded to a submit_sm, on the bind with the longest; "
                 "0 if no response is pending.",
+                "connector",
+            ),
+            _gauge(
+                "heliograph_connector_certificate_end_seconds",
+                "End of the certificate that the operator is shown (option cert_file), in seconds since 1970.",
                 "connector",
             ),
             _gauge("heliograph_connector_window", "Window slots, over all binds that are up.", "connector"),

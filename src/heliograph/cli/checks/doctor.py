@@ -6,6 +6,7 @@ import socket
 import stat
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -167,6 +168,7 @@ async def _books(desk: "Desk") -> AsyncIterator[Finding]:
 
 async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     from heliograph.app.resources import connectors
+    from heliograph.composition import certificates
 
     found = await connectors.all_connectors(desk)
     if not found and desk.simulated:
@@ -190,6 +192,9 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
             yield Finding(f"connector {connector.name}", "note", "no route uses it", command)
         for warning in await connectors.template_warnings(desk, connector):
             yield Finding(f"connector {connector.name}", "fail", warning, "heliograph template list")
+        files_of = partial(certificates.client_files_of, connector)
+        for finding in _certificate(f"certificate for {connector.name}", files_of, "The next bind reads them"):
+            yield finding
         yield await _reach(connector, settings, binds)
 
 
@@ -277,12 +282,16 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _certificate(check: str, files_of: "Callable[[], CertificateFiles | None]") -> list[Finding]:
+def _certificate(
+    check: str,
+    files_of: "Callable[[], CertificateFiles | None]",
+    then: str = "The gateway reloads them",
+) -> list[Finding]:
     from heliograph.composition import certificates
     from heliograph.composition.watching import Unusable
     from heliograph.net.tls import CertificateProblem
 
-    advice = "Renew it, and write certificate and key to the same files. The gateway reloads them"
+    advice = f"Renew it, and write certificate and key to the same files. {then}"
     try:
         files = files_of()
         if files is None:
