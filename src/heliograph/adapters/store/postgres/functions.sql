@@ -392,9 +392,17 @@ BEGIN
 END $$;
 
 -- Notes in closed blocks that another connector sent messages, which may be any of the block. Most are noted already: a
--- transaction locks a row once for a block, account, connector and sender.
+-- transaction locks a row once for a block, account, connector and sender. A block that closes at this moment waits for
+-- the end of this transaction, or the other way round (lock_blocks): otherwise neither of them sees the other's rows.
 CREATE OR REPLACE FUNCTION record_late_sends(p_key bigint[], p_connector bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    IF NOT EXISTS (
+        SELECT 1 FROM unnest(p_key, p_connector) AS l (key, connector)
+        JOIN message AS m ON m.key = l.key AND m.connector <> l.connector
+    ) THEN
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(hashtext('block'));
     INSERT INTO block_content (block, account, connector, sender, first_key, last_key, messages)
     SELECT DISTINCT b.block, m.account, l.connector, lower(m.sender), b.first_key, b.last_key, 1
     FROM unnest(p_key, p_connector) AS l (key, connector)

@@ -50,6 +50,7 @@ class StoredUpkeep(Operations):
         if not (yield Q.add_block(block=block, first=start, last=end)):
             return 0
         yield Q.fill_block(block=block, first=start, last=end)
+        yield Q.lock_blocks()
         yield Q.fill_content(block=block, first=start, last=end)
         return size
 
