@@ -84,9 +84,9 @@ def serve(settings: Settings, *, dev: bool = False, as_json: bool = False) -> in
     import uvloop
 
     from heliograph.adapters.system.journal import configure_logging
-    from heliograph.adapters.system.resources import give_back_large_blocks
+    from heliograph.adapters.system.resources import keep_little_memory
 
-    give_back_large_blocks()
+    keep_little_memory()
     configure_logging(settings.log.level, settings.log.format)
     make_folder(settings.data)
     with only_engine(settings.data), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -5,7 +5,7 @@ import ctypes
 import resource
 from contextlib import suppress
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """malloc.h of glibc."""
 
 LARGE_OCTETS = 4 << 20
@@ -22,17 +22,21 @@ RESERVED = 512
 """Files for other things than customers' connections: the store, operators, receivers of callbacks."""
 
 
-def give_back_large_blocks() -> bool:
-    """Makes the allocator return large freed blocks to the system, for the rest of this process.
+def keep_little_memory() -> bool:
+    """Makes the allocator return freed memory to the system, for the rest of this process. Must be called before other
+    threads start.
 
-    By default glibc keeps the memory of the first large block: for example 19 MiB after a single password hash. Returns
-    False on other C libraries and leaves them unchanged.
+    By default glibc keeps the memory of the first large block: for example 19 MiB after a single password hash. It also
+    gives each thread a heap of its own. With KEPT_OCTETS it would keep the free end of each, which
+    `give_back_what_is_free` does not return: all threads share a heap. Returns False on other C libraries and leaves
+    them unchanged.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, LARGE_OCTETS)) and bool(mallopt(_M_TRIM_THRESHOLD, KEPT_OCTETS))
+    options = {_M_MMAP_THRESHOLD: LARGE_OCTETS, _M_TRIM_THRESHOLD: KEPT_OCTETS, _M_ARENA_MAX: 1}
+    return all(mallopt(option, value) for option, value in options.items())
 
 
 def give_back_what_is_free() -> None:
