@@ -108,6 +108,9 @@ async def test_searches_are_read_in_the_order_of_an_index(
 
 
 _REQUESTS = """
+INSERT INTO account
+SELECT (jsonb_populate_record(a, jsonb_build_object('id', n, 'name', 'a' || n))).*
+FROM account AS a, generate_series(3, 1500) AS n WHERE a.id = 1;
 INSERT INTO message (
     key, tail, account, price, time, expires, batch, connector, segments, kind, state, wants_receipt, way, destination,
     sender, callback_url, reference, content, network)
@@ -120,17 +123,17 @@ SELECT n * 1000, 9, 1 + n % 2, n * 1000 + 999, 0 FROM generate_series(0, 19) AS 
 INSERT INTO reference (account, reference, fingerprint, key, batch, scheduled)
 SELECT 1 + n % 2, CASE WHEN n > 19 THEN 'no-' ELSE 'of-' END || n, '', n * 1000, true, false
 FROM generate_series(0, 5000) AS n;
-ANALYZE;
 """
 
 
+@pytest.mark.parametrize("analyzed", [True, False])  # a restored database has no statistics at first
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
-async def test_messages_of_a_request_are_read_alone(pristine: str, mode: str) -> None:
+async def test_messages_of_a_request_are_read_alone(pristine: str, mode: str, analyzed: bool) -> None:
     store = await PostgresStore.open(pristine, limits=LIMITS)
     for name in ("one", "two"):
         await Given(store).account(name)
     await store.close()
-    await server().script(_REQUESTS, pristine.rpartition("/")[2])
+    await server().script(_REQUESTS + ("ANALYZE;" if analyzed else ""), pristine.rpartition("/")[2])
     db = await Servers(pristine, LIMITS).connect()
     try:
         await db.execute(f"SET plan_cache_mode = {mode}")
@@ -141,7 +144,7 @@ async def test_messages_of_a_request_are_read_alone(pristine: str, mode: str) ->
             text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {page.text}", *given))
             assert "(actual rows=51" in text
             assert "Seq Scan on message" not in text
-            assert max(int(count) for count in re.findall(r"rows=(\d+)[.\d]* loops", text)) <= 1_000
+            assert max(int(count) for count in re.findall(r"rows=(\d+)[.\d]* loops", text)) <= 1_500
     finally:
         db.terminate()
 

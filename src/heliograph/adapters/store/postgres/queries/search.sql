@@ -27,6 +27,20 @@ WHERE (:number::text = '' OR starts_with(m.destination, :number))
        AND (:code::text = '' OR {err} = :code))
 ORDER BY {order} LIMIT :limit;
 
+-- rows_of_reference: The messages of requests with a reference, of an account or of all. (OFFSET 0 keeps the planner
+-- from reading all messages instead of the messages of each request, as it does before tables are analyzed.)
+SELECT 0 AS time, m.key FROM account AS a
+JOIN reference AS r ON r.account = a.id AND r.reference = :reference
+LEFT JOIN batch AS b ON b.key = r.key
+CROSS JOIN LATERAL (
+    SELECT key FROM message
+    WHERE key >= r.key AND key <= coalesce(b.last_key, r.key) AND (b.key IS NULL OR batch = b.key)
+      AND key >= :start AND key < :key
+    OFFSET 0
+) AS m
+WHERE :account::bigint IS NULL OR a.id = :account
+ORDER BY m.key DESC;
+
 -- rows_by_number: Messages to a range of numbers, block by block, newest first.
 SELECT b.block AS time, n.key FROM number_block AS b
 CROSS JOIN LATERAL (

@@ -89,17 +89,6 @@ WHERE b.key = :id AND b.tail = :tail
   AND m.key > b.key AND m.key <= b.last_key AND m.batch = b.key AND m.key + 0 >= :start AND m.key + 0 < :key
 ORDER BY key DESC;
 
--- rows_of_reference: The messages of requests with a reference, of an account or of all. (The sums keep the planner
--- from reading all messages from :start on, instead of the messages of each request.)
-SELECT 0 AS time, m.key FROM account AS a
-CROSS JOIN reference AS r
-LEFT JOIN batch AS b ON b.key = r.key
-CROSS JOIN message AS m
-WHERE (CAST(:account AS bigint) IS NULL OR a.id = :account) AND r.account = a.id AND r.reference = :reference
-  AND m.key >= r.key AND m.key <= coalesce(b.last_key, r.key) AND (b.key IS NULL OR m.batch = b.key)
-  AND m.key + 0 >= :start AND m.key + 0 < :key
-ORDER BY m.key DESC;
-
 -- rows_scheduled: Messages of a state, read from the index of the states that are not Sent.
 SELECT 0 AS time, key FROM message
 WHERE key >= :start AND key < :key AND state <> {State.SENT} AND state = {State.SCHEDULED} ORDER BY key DESC;

@@ -27,6 +27,17 @@ WHERE (:number = '' OR substr(m.destination, 1, length(:number)) = :number)
        AND (:code = '' OR {err} = :code))
 LIMIT :limit;
 
+-- rows_of_reference: The messages of requests with a reference, of an account or of all. (The sums keep the planner
+-- from reading all messages from :start on, instead of the messages of each request.)
+SELECT 0 AS time, m.key FROM account AS a
+CROSS JOIN reference AS r
+LEFT JOIN batch AS b ON b.key = r.key
+CROSS JOIN message AS m
+WHERE (:account IS NULL OR a.id = :account) AND r.account = a.id AND r.reference = :reference
+  AND m.key >= r.key AND m.key <= coalesce(b.last_key, r.key) AND (b.key IS NULL OR m.batch = b.key)
+  AND m.key + 0 >= :start AND m.key + 0 < :key
+ORDER BY m.key DESC;
+
 -- rows_by_number: Messages to a range of numbers, block by block, newest first. The sum keeps the planner from the
 -- index for old blocks, because its order is another, and all rows would have to be sorted.
 SELECT 0 AS time, n.key FROM number_block AS b
