@@ -28,6 +28,12 @@ def place(answered: Answered) -> str | None:
     return answered.header("location")
 
 
+async def test_a_reference_in_the_form_of_an_id_leads_to_its_message(house: AdminHouse, ada: Browser) -> None:
+    reference = "019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2"
+    message = await sent(house, reference=reference)
+    assert place(await search(ada, reference)) == f"/console/messages/{message}"
+
+
 async def test_what_is_called_exactly_so_is_gone_to(house: AdminHouse, ada: Browser) -> None:
     message = await sent(house)
     assert place(await search(ada, f" {message} ")) == f"/console/messages/{message}"

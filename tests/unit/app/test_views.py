@@ -119,6 +119,15 @@ async def test_what_is_typed_may_be_an_id_a_reference_or_a_number(house: AdminHo
     assert await found("") == ["431234567/491701", "491701234567/order-1"]
 
 
+@pytest.mark.parametrize("reference", ["019e2b1c-5f3a-7000-8c1d-e1f5a0b7c3d2", "019E2B1C5F3A70008C1DE1F5A0B7C3D2"])
+async def test_a_reference_in_the_form_of_an_id_is_found(house: AdminHouse, reference: str) -> None:
+    await house.gateway.send({"to": "431234567,491701234567", "from": "Test", "content": "x", "reference": reference})
+    page = await messages.find(house.admin.desk, reference, Search(limit=1))
+    rest = await messages.find(house.admin.desk, reference, Search(limit=1, before=page.more))
+    assert [hit.message.destination for hit in page.hits + rest.hits] == ["491701234567", "431234567"]
+    assert rest.more is None
+
+
 async def test_messages_of_a_reference_come_page_by_page(house: AdminHouse) -> None:
     numbers = [f"49170123456{digit}" for digit in range(3)]
     await house.gateway.send({"to": numbers, "from": "Test", "content": "x", "reference": "order-1"})

@@ -67,8 +67,10 @@ async def find(desk: Desk, text: str, search: Search) -> SearchPage:
         return await messages.search(search)
     parsed, number = ids.parse(text), number_in(text)
     if parsed is not None:
-        return await messages.search(replace(search, id=parsed))
-    if not number:
+        found = await messages.search(replace(search, id=parsed))
+        if found.hits or found.more is not None:
+            return found
+    if not number:  # also a UUID that is the customer's reference
         return await messages.search(replace(search, reference=text))
     found = await messages.search(replace(search, number=number))
     if search.before is not None:

@@ -65,7 +65,7 @@ async def _find(request: PageRequest, text: str) -> Findings:
     found.exact = [path for name, path in named if name.casefold() == text.casefold()]
     id_ = ids.parse(text)
     if id_ is not None:
-        await _find_id(request, found, *id_)
+        await _find_id(request, found, text, *id_)
         return found
     digits = number_of(text)
     if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
@@ -93,8 +93,8 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
     return named
 
 
-async def _find_id(request: PageRequest, found: Findings, key: int, tail: int) -> None:
-    page = await request.desk.store.messages.search(Search(id=(key, tail), limit=MOST))
+async def _find_id(request: PageRequest, found: Findings, text: str, key: int, tail: int) -> None:
+    page = await messages.find(request.desk, text, Search(limit=MOST))
     found.hits, found.more_hits = page.hits, page.more is not None
     if len(page.hits) == 1:
         found.exact.append(f"/messages/{ids.to_hex(page.hits[0].message.key, page.hits[0].message.tail)}")
@@ -132,9 +132,10 @@ async def _suggestions(request: PageRequest, text: str) -> list[Suggestion]:
     found += [Suggestion(page.name, "Page", page.path) for page in names.pages[:OF_A_KIND]]
     id_ = ids.parse(text)
     if id_ is not None:
-        await _find_id(request, names, *id_)
+        await _find_id(request, names, text, *id_)
         kinds = {"messages": "Message", "inbound": "Message from a phone"}
-        return [Suggestion(ids.to_hex(*id_), kinds[path.split("/")[1]], path) for path in names.exact] + found
+        places = [(*path.split("/")[1:], path) for path in names.exact]
+        return [Suggestion(id_of, kinds[kind], path) for kind, id_of, path in places] + found
     digits = number_of(text)
     if not (digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15):
         return found
