@@ -22,6 +22,7 @@ from heliograph.adapters.smpp_server.connection import (
 )
 from heliograph.adapters.smpp_server.content import read_content
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
+from heliograph.adapters.smpp_server.overload import WORK_OF_DESTINATION_S
 from heliograph.adapters.smpp_server.registry import Binds
 from heliograph.adapters.smpp_server.resubmissions import Resubmissions
 from heliograph.adapters.smpp_server.server import SmppServer
@@ -1036,7 +1037,15 @@ async def test_a_batch_of_more_messages_than_a_submit_multi_has_no_state(
     client = await rig.bound()
     name = await submit_two(client)
     monkeypatch.setattr(requests, "MOST_DESTINATIONS", 1)
+    rests: list[float] = []
+
+    def rest_of(_: Services, account: int, begun: float, work_s: float) -> float:
+        rests.append(work_s)
+        return 0.0
+
+    monkeypatch.setattr(Services, "rest_of", rest_of)
     assert (await client.ask(p.QuerySm(message_id=name))).status == CommandStatus.ESME_RQUERYFAIL
+    assert 2 * WORK_OF_DESTINATION_S in rests, "the client rests for the messages that were read"
 
 
 @pytest.mark.parametrize(

@@ -251,11 +251,11 @@ class RequestAnswers:
         if message is not None:
             return [message]
         batch = await customers.batch(account, key, tail, 0, MOST_DESTINATIONS + 1)
-        if batch is None or len(batch.messages) > MOST_DESTINATIONS:
+        if batch is None:
             return []
         now = self._services.clock.monotonic()
         self._services.rest_of(account, now, len(batch.messages) * WORK_OF_DESTINATION_S)
-        return batch.messages
+        return batch.messages if len(batch.messages) <= MOST_DESTINATIONS else []
 
     async def _id_of(self, text: str) -> tuple[int, int] | None:
         account = self._who.view.account
