@@ -248,6 +248,8 @@ async def test_a_damaged_part_counts_as_missing(run: Run) -> None:
         (each.message.content, each.message.complete) for each in await run.store.inbound.find(InboundQuery(limit=9))
     }
     assert found == {("part2", False), ("part1part2", True), ("", False)}
+    noted = [row for column, row in run.opened.encryption.unreadable.take_fresh() if column == "inbound_part.octets"]
+    assert sorted(noted) == [f"part {n} of 2, connector 1, reference {of}" for n, of in ((1, 1), (1, 3), (2, 3))]
     await run.stop()
 
 

@@ -21,7 +21,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, cast
 
-from heliograph.adapters.encryption.store_keys import PARTS, SETTINGS, Seals, StoreKeys, UnknownKey
+from heliograph.adapters.encryption.store_keys import PARTS, SETTINGS, Seals, StoreKeys, UnknownKey, shown_row
 from heliograph.app.configuration import OFF, Account, Connector
 from heliograph.app.facts import Facts, InboundMessage, InboundPart, Message
 from heliograph.app.notice import Notice
@@ -150,7 +150,7 @@ class Opener:
             return None
 
     def _note(self, column: str, row: str, of: Message | InboundMessage | None) -> None:
-        self.seals.unreadable.note(column, row, "" if of is None else to_hex(of.key, of.tail))
+        self.seals.unreadable.note(column, row, shown_row(column, row) if of is None else to_hex(of.key, of.tail))
 
 
 class SealedPort:

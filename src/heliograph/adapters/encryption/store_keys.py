@@ -36,6 +36,15 @@ SETTINGS: Final = "connector.settings"
 """The column that is sealed as JSON: an object with the envelope, in base64, as its value ''."""
 
 
+def shown_row(column: str, row: str) -> str:
+    """Returns the name of a row for the log. That of a part has no numbers of phones, for example `part 1 of 2,
+    connector 3, reference 7`."""
+    if column != PARTS:
+        return row
+    connector, (reference, total, number) = row.split(" ", 1)[0], row.rsplit(" ", 3)[1:]
+    return f"part {number} of {total}, connector {connector}, reference {reference}"
+
+
 class UnknownKey(Exception):
     """A value is sealed with a data key that this process has not read yet."""
 
@@ -133,7 +142,7 @@ class Seals:
             if column in TEXTS:
                 plain.decode()
         except (CannotOpen, UnknownKey, UnicodeDecodeError):  # all keys of the store were read right before
-            self.unreadable.note(column, row)
+            self.unreadable.note(column, row, shown_row(column, row))
             return value
         seal = self.seal_alike if column == PARTS else self.seal
         return seal(column, row, plain)
