@@ -16,8 +16,11 @@ from heliograph.app.configuration import Account, Connector, Route
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, InboundPart, Message, MessageEnd, PartSet
 from heliograph.app.ports import Carrier, CarrierEvents, Store
 from heliograph.app.records import InboundQuery
+from heliograph.app.resources import connectors
+from heliograph.app.resources.desk import Desk, Invalid
 from heliograph.app.sending.directory import Directory
 from heliograph.app.webhook_job import WebhookJob
+from heliograph.composition.connectors import KINDS
 from heliograph.composition.encryption import OpenedStore, sealed
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
@@ -268,6 +271,21 @@ async def test_a_connector_and_an_account_with_damaged_secrets_do_not_stop_the_o
 
     await until(done)
     await run.stop()
+
+
+async def test_a_connector_with_damaged_settings_stays_off_until_all_are_given_again(run: Run) -> None:
+    await run.store.network.add_connector(smpp_connector(0, "other", "example.net", 2775, "acme", "pw"))
+    damaged = json.dumps({"": b2a_base64(b"\xffHG\x01" + bytes(44), newline=False).decode()})
+    await run.opener.execute(f"UPDATE connector SET settings = '{damaged}' WHERE name = 'other'")
+    desk = Desk(run.store, run.clock, kinds=KINDS)
+    with pytest.raises(Invalid, match="host"):
+        await connectors.change(desk, "other", state="on")
+    (sentence,) = await run.opened.encryption.damage()
+    assert "connector.settings of other" in sentence, "its row can still be restored"
+    await connectors.change(desk, "other", state="on", host="example.net", port="2775", system_id="acme", password="pw")
+    assert await run.opened.encryption.damage() == []
+    (found,) = [each for each in (await run.store.network.tables()).connectors if each.name == "other"]
+    assert (found.state, found.settings["host"]) == ("on", "example.net")
 
 
 async def test_damaged_rows_stay_as_they_are_while_the_others_change_over(run: Run) -> None:

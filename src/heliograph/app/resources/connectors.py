@@ -131,6 +131,9 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     found = _named(tables, name)
     kind = desk.kinds[found.kind]
     changed = _changed(desk, found, settings, options or {})
+    for each, value in kind.values(changed).items():
+        if value is None and not found.settings:
+            raise Invalid(each, "give it again: the connector's stored settings cannot be opened")
     moved = [] if desk.reads_secrets else kind.moved(found, changed)
     for secret in kind.secrets(found) if moved else ():
         if secret not in settings:
