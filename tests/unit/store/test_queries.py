@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,13 @@ SPREAD = {
 """What a call with `**account_values(...)` names."""
 
 
-def asked(engine: str) -> Iterator[tuple[str, frozenset[str] | None]]:
+@cache
+def asked(engine: str) -> list[tuple[str, frozenset[str] | None]]:
     """Each statement that some operation of an engine yields, with the parameters that it names where that is seen."""
+    return list(_asked(engine))
+
+
+def _asked(engine: str) -> Iterator[tuple[str, frozenset[str] | None]]:
     shared = Path(sql.__file__).parent
     for file in [*shared.glob("*.py"), *shared.with_name(engine).glob("*.py")]:
         tree = ast.parse(file.read_text())
