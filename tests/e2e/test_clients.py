@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def newest(gateway: GatewayProcess, to: str) -> dict[str, str]:
     with Customer(gateway.url, "demo", "demo-api-key") as customer:
         # the demo account may list once a second
         while (reply := customer.get("/api/v1/messages?order=desc")).status == 429:
-            pass
+            time.sleep(0.05)
         messages: list[dict[str, str]] = reply.json["messages"]
     return next(message for message in messages if message["To"] == to)
 
