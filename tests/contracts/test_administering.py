@@ -34,6 +34,7 @@ from heliograph.app.ports.series import DAY_MS
 from heliograph.app.records import AuditEntry, AuditQuery
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.pace.pace import LearntPace
+from tests.support.cases import for_each
 from tests.support.connectors import smpp_connector
 from tests.support.sharing import NO_DEADLINE
 from tests.support.store import CREDIT, NODE, START, Given, Opener
@@ -202,9 +203,9 @@ async def test_nobody(store: Store) -> None:
         await store.accounts.add_key(ApiKey("k", 4_711, b"", START))
 
 
-@pytest.mark.parametrize("name", ACCOUNT_FIELDS)
+@for_each("name", ACCOUNT_FIELDS)
 async def test_each_field_can_be_changed_alone(store: Store, given: Given, account: Account, name: str) -> None:
-    other = await given.account("other")
+    other = await given.account(f"other-{name}")
     changes = {name: getattr(FULL, name)}
     updated = await store.accounts.update(account.id, changes)
     assert updated == replace(account, **changes)

@@ -1,13 +1,15 @@
 """Many small cases in one test, where pytest would take longer than the cases."""
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-Test = Callable[..., None]
+Test = Callable[..., Any]
 
 
 def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """Like `pytest.mark.parametrize`, but all cases are a single test, which takes no fixtures.
+    """Like `pytest.mark.parametrize`, but all cases are a single test, and share its fixtures.
 
     A case of pytest's own costs some 5 ms in all workers together. An error says which case it is of.
     """
@@ -17,14 +19,33 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test
 
     def decorate(test: Test) -> Test:
         def in_turn(**outer: Any) -> None:
-            for each in given:
-                try:
-                    test(**each, **outer)
-                except Exception as error:
-                    error.add_note(f"with {each}")
-                    raise
+            for case in given:
+                with _named(case):
+                    test(**case, **outer)
 
-        in_turn.__name__, in_turn.__doc__, in_turn.__module__ = test.__name__, test.__doc__, test.__module__
-        return in_turn
+        async def awaited_in_turn(**outer: Any) -> None:
+            for case in given:
+                with _named(case):
+                    await test(**case, **outer)
+
+        one: Any = awaited_in_turn if inspect.iscoroutinefunction(test) else in_turn
+        one.__name__, one.__doc__, one.__module__ = test.__name__, test.__doc__, test.__module__
+        # pytest reads from it which fixtures the test takes
+        signature = inspect.signature(test)
+        others = [parameter for name, parameter in signature.parameters.items() if name not in keys]
+        one.__signature__ = signature.replace(parameters=others)
+        one.pytestmark = getattr(test, "pytestmark", [])
+        wrapped: Test = one
+        return wrapped
 
     return decorate
+
+
+@contextmanager
+def _named(case: dict[str, Any]) -> Iterator[None]:
+    """Adds the case to an error."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"with {case}")
+        raise

@@ -10,6 +10,7 @@ import pytest
 from heliograph.api.doors import HealthDoor
 from heliograph.app.sending.directory import Directory
 from heliograph.domain.message.ids import to_hex
+from tests.support.cases import for_each
 from tests.support.gateway import API_KEY, PASSWORD, Gateway, basic, open_gateway
 
 SEND = "/api/v1/messages"
@@ -29,7 +30,7 @@ OPERATIONS = [
 # --- paths and methods
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/", "", "/api", "/api/v1", "/api/v3/messages", "/api/v1/message", "/api/v1/messages//", "//api/v1/messages",
@@ -37,7 +38,7 @@ OPERATIONS = [
         "/API/v1/messages", "/api/v1/account/balance/x", "/api/v1/messages\n",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("auth", [None, "acme"])
+@for_each("auth", [None, "acme"])
 async def test_an_unknown_path(gateway: Gateway, path: str, auth: str | None) -> None:
     assert (await gateway.call("GET", path, auth=auth)).fault == (404, "07", None)
 
@@ -178,7 +179,7 @@ async def test_a_compressed_body(gateway: Gateway) -> None:
     assert (await gateway.call("POST", SEND, BODY, headers=headers)).status == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b"", b"{", b"[]", b"null", b"1", b'"x"', b"{} {}", b"{}x", b"{'a':1}", b'{"a":1,}', b'{"a":01}', b'{"a":NaN}',

@@ -20,6 +20,7 @@ from heliograph.app.resources.desk import Desk
 from heliograph.cli.command import Command, Group, Invocation
 from heliograph.cli.main import heliograph
 from heliograph.cli.remote.gateway import RemoteRefusal
+from tests.support.cases import for_each
 
 Run = Callable[..., Result]
 
@@ -38,7 +39,7 @@ def every_command(command: click.Command, path: tuple[str, ...] = ()) -> list[tu
     return found
 
 
-@pytest.mark.parametrize(("path", "command"), every_command(heliograph))
+@for_each(("path", "command"), every_command(heliograph))
 def test_every_command_takes_the_common_options_and_explains_itself(
     path: tuple[str, ...], command: click.Command, run: Run
 ) -> None:
@@ -50,7 +51,7 @@ def test_every_command_takes_the_common_options_and_explains_itself(
     assert command.help
 
 
-@pytest.mark.parametrize("path", [path for path, command in every_command(heliograph) if isinstance(command, Group)])
+@for_each("path", [path for path, command in every_command(heliograph) if isinstance(command, Group)])
 def test_what_commands_are_for_fits_into_their_list(path: tuple[str, ...], run: Run) -> None:
     listed = run(*path, "--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
     assert listed

@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.http.limits import MAX_HEAD_OCTETS
 from tests.properties.api.test_short_cut import BODY, GOOD, JSON, V1, Line, Protocol, fast, opened, usual
+from tests.support.cases import for_each
 
 LINE = b"POST /api/v1/messages HTTP/1.1\r\n"
 HOST = b"Host: x\r\n"
@@ -138,7 +139,7 @@ ROWS: dict[str, tuple[bytes, list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
+@for_each("name", ROWS)
 @pytest.mark.parametrize("protocol", [fast, usual])
 async def test_it_is_read_in_one_way(protocol: Protocol, name: str) -> None:
     octets, expected = ROWS[name]

@@ -9,6 +9,7 @@ from heliograph.adapters.smpp.kind import KIND
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import connectors, routes
 from heliograph.app.resources.desk import AlreadyThere, Desk, Invalid, NoSuch
+from tests.support.cases import for_each
 from tests.support.connectors import kinds
 from tests.support.memory_store import MemoryStore
 
@@ -124,7 +125,7 @@ async def test_a_host_is_a_name_or_an_address(desk: Desk, text: str, host: str) 
     assert (await connectors.add(desk, "op1", **BIND | {"host": text}))["host"] == host
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "text"),
     [
         ("host", ""), ("host", "a b"), ("host", "-x"), ("host", "a..b"), ("host", "x" * 254), ("host", "[a.b]"),

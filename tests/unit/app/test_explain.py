@@ -14,6 +14,7 @@ from heliograph.app.resources.explain import BlockedReasons, explain
 from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.state import State
+from tests.support.cases import for_each
 from tests.support.connectors import smpp_connector
 
 NAMES = {1: "op1", 2: "op2"}
@@ -37,7 +38,7 @@ def taken(segment: int = 0, status: int = 0) -> Submission:
     return Submission(1, 7, segment, 1, "id", status, 1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "told"),
     [
         (trace(State.SCHEDULED), "It waits for its time."),

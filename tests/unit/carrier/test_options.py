@@ -9,6 +9,7 @@ from heliograph.adapters.smpp.options import OPTIONS, Dialect, Timings, parse_ho
 from heliograph.adapters.smpp.outcome import OutcomeOverride
 from heliograph.app.resources.connectors import parse_option
 from heliograph.domain.message.receipt import Delivery
+from tests.support.cases import for_each
 
 
 def test_without_options_everything_is_as_most_operators_have_it() -> None:
@@ -38,7 +39,7 @@ def test_options_are_read_as_the_command_line_stores_them() -> None:
     assert (timings.response_timeout_s, timings.enquire_interval_s) == (5.0, 7)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "words"),
     [
         ({"concatination": "sar"}, "did you mean concatenation?"),

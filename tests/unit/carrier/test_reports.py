@@ -9,6 +9,7 @@ from heliograph.domain.numbers.dialling import NationalNumbers
 from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp import tlv
+from tests.support.cases import for_each
 from tests.support.smsc import receipt
 
 GERMANY = NationalNumbers("49")
@@ -152,7 +153,7 @@ def test_a_phone_is_known_however_its_international_number_is_written(address: s
     assert (number_of(address, ton, NO_COUNTRY) or address).removeprefix("+") == sender
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "ton", "national", "number"),
     [
         ("017012345678", c.Ton.UNKNOWN, GERMANY, "4917012345678"),

@@ -7,6 +7,7 @@ import pytest
 
 from heliograph.cli.main import heliograph
 from heliograph.cli.names import kind_of
+from tests.support.cases import for_each
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -21,7 +22,7 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 ALL = [each for name in heliograph.commands for each in commands(heliograph.commands[name], (name,))]
 
 
-@pytest.mark.parametrize(("path", "command"), ALL, ids=lambda each: " ".join(each) if isinstance(each, tuple) else "")
+@for_each(("path", "command"), ALL)
 def test_each_command_completes_the_names_that_it_takes(path: tuple[str, ...], command: click.Command) -> None:
     for option in (each for each in command.params if isinstance(each, click.Option)):
         word = option.opts[0].removeprefix("--")

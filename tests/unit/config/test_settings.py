@@ -6,6 +6,7 @@ import pytest
 
 from heliograph import config
 from heliograph.config import Settings, SettingsError, changed, load, parse_address
+from tests.support.cases import for_each
 
 
 def write(folder: Path, text: str) -> Path:
@@ -182,10 +183,8 @@ def test_no_addresses(text: str) -> None:
         parse_address(text)
 
 
-@pytest.mark.parametrize("entry", config.entries(), ids=lambda entry: entry.key)
-def test_every_setting_says_what_it_means_and_its_default_is_in_range(
-    entry: config.SettingEntry, tmp_path: Path
-) -> None:
+@for_each("entry", config.entries())
+def test_every_setting_says_what_it_means_and_its_default_is_in_range(entry: config.SettingEntry) -> None:
     assert entry.doc.endswith(".")
     assert entry.unit or entry.type not in (int, float)
     assert changed(Settings(), entry.key, entry.default, "here") == Settings()

@@ -4,6 +4,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from heliograph.domain.calendar import DAY_MS, TimeProblem, check_future, format_local, parse_time, with_seconds, zone
+from tests.support.cases import for_each
 
 UTC = zone("UTC")
 BERLIN = zone("Europe/Berlin")
@@ -17,7 +18,7 @@ MONROVIA = zone("Africa/Monrovia")  # 44 minutes and 30 seconds behind, until 19
 
 
 # The milliseconds are those of `date -u -d ... +%s`.
-@pytest.mark.parametrize(
+@for_each(
     ("value", "where", "ms"),
     [
         ("2025-01-01 00:00:00", UTC, 1735689600_000),
@@ -101,7 +102,7 @@ def test_a_date_that_is_none(value: str) -> None:
         parse_time(value, UTC)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "",

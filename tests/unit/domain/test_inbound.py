@@ -2,6 +2,7 @@ import pytest
 
 from heliograph.domain.text import inbound
 from heliograph.domain.text.inbound import UserData, read, text_of
+from tests.support.cases import for_each
 
 
 def text(octets: bytes, coding: int = 0, default: str = "gsm") -> str:
@@ -61,7 +62,7 @@ def test_a_header_counts_for_more_than_the_numbers_beside_it() -> None:
     assert read(b"\x03\x24\x01\x01x", 0, has_header=True, sar=(9, 3, 3)).position == (9, 3, 3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("octets", "coding", "default", "expected"),
     [
         (b"\x00 \x1be", 0x00, "gsm", "@ €"),

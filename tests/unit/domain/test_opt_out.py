@@ -1,6 +1,7 @@
 import pytest
 
 from heliograph.domain.message.opt_out import Wish, fold, gather_words
+from tests.support.cases import for_each
 
 WORDS = gather_words(
     [
@@ -10,7 +11,7 @@ WORDS = gather_words(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "wish"),
     [
         ("stop", Wish.STOP),

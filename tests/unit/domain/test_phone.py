@@ -1,6 +1,7 @@
 import pytest
 
 from heliograph.domain.numbers.phone import destination_problem, is_destination, mask, number_of, sender_problem
+from tests.support.cases import for_each
 
 FULLWIDTH = "\N{FULLWIDTH DIGIT FOUR}" * 10
 ARABIC = "٤٤٧٧٠٠٩٠٠١٢٣"
@@ -13,7 +14,7 @@ def test_good_destinations(text: str) -> None:
     assert destination_problem(text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("", "empty"),
@@ -56,8 +57,8 @@ def test_numbers_are_senders_where_an_msisdn_is_allowed(text: str) -> None:
     assert sender_problem(text, msisdn_allowed=False) is not None
 
 
-@pytest.mark.parametrize("msisdn_allowed", [True, False])
-@pytest.mark.parametrize(
+@for_each("msisdn_allowed", [True, False])
+@for_each(
     ("text", "reason"),
     [
         ("", "empty"),

@@ -1,9 +1,10 @@
 import pytest
 
 from heliograph.domain.text.preparation import decode_content
+from tests.support.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "meant"),
     [
         ("Hello%20World", "Hello World"),

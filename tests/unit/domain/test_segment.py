@@ -3,12 +3,13 @@ import pytest
 from heliograph.domain.message.state import Kind
 from heliograph.domain.text.repertoire import Encoding, Repertoire
 from heliograph.domain.text.segment import count, hex_problem, split
+from tests.support.cases import for_each
 
 GSM7, UCS2, BINARY = Encoding.GSM7, Encoding.UCS2, Encoding.BINARY
 SMILE = "\U0001f600"  # two UTF-16 code units
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("content", "kind", "encoding", "sizes"),
     [
         ("", Kind.TEXT, GSM7, [0]),

@@ -14,6 +14,7 @@ from heliograph.app.webhook_job import WebhookJob
 from heliograph.http_client.capacity import AccountLoad, SharedCapacity, Slot
 from heliograph.http_client.connection import ClientConnection
 from heliograph.http_client.requester import AnswerBody, Job
+from tests.support.cases import for_each
 
 SLOT = Slot(cast("SharedCapacity", None), AccountLoad(1))
 LIMITS = WebhookLimits(head_octets=1_000, body_octets=2_000, reply_octets=40)
@@ -111,8 +112,8 @@ REUSABLE = {
 }
 
 
-@pytest.mark.parametrize(("octets", "code"), REUSABLE.items())
-@pytest.mark.parametrize("step", [1, 2, 7, 10_000])
+@for_each(("octets", "code"), REUSABLE.items())
+@for_each("step", [1, 2, 7, 10_000])
 async def test_a_good_answer_frees_the_connection(octets: bytes, code: int, step: int) -> None:
     talk = Talk()
     talk.feed(*cut(octets, step))
@@ -137,8 +138,8 @@ ANSWERED_ONCE = {
 }
 
 
-@pytest.mark.parametrize("octets", ANSWERED_ONCE.values(), ids=list(ANSWERED_ONCE))
-@pytest.mark.parametrize("step", [7, 10_000])
+@for_each("octets", ANSWERED_ONCE.values())
+@for_each("step", [7, 10_000])
 async def test_an_answer_that_spoils_the_connection(octets: bytes, step: int) -> None:
     talk = Talk()
     talk.feed(*cut(octets, step))
@@ -171,8 +172,8 @@ NO_ANSWER = {
 }
 
 
-@pytest.mark.parametrize(("octets", "problem"), NO_ANSWER.values(), ids=list(NO_ANSWER))
-@pytest.mark.parametrize("step", [1, 7, 10_000])
+@for_each(("octets", "problem"), NO_ANSWER.values())
+@for_each("step", [1, 7, 10_000])
 async def test_no_answer(octets: bytes, problem: str, step: int) -> None:
     talk = Talk()
     talk.feed(*cut(octets, step))
@@ -262,8 +263,8 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize(("octets", "said"), REPLIES.values(), ids=list(REPLIES))
-@pytest.mark.parametrize("step", [1, 7, 10_000])
+@for_each(("octets", "said"), REPLIES.values())
+@for_each("step", [1, 7, 10_000])
 async def test_the_text_of_an_answer_is_read_where_it_is_wanted(octets: bytes, said: str, step: int) -> None:
     talk = Talk(wants_reply=True)
     talk.feed(*cut(octets, step))

@@ -253,7 +253,7 @@ def test_forbidden_host(host: str) -> None:
     assert AddressGuard().forbidden_host(host) is not None
 
 
-@pytest.mark.parametrize("host", INVALID_HOSTS)
+@for_each("host", INVALID_HOSTS)
 def test_invalid_host(host: str) -> None:
     assert (AddressGuard(["0.0.0.0/0", "::/0"]).forbidden_host(host) or "").startswith("not a valid")
 

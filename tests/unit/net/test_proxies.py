@@ -3,11 +3,12 @@
 import pytest
 
 from heliograph.net.proxies import Proxies
+from tests.support.cases import for_each
 
 PROXY = ("10.0.0.1", 4000)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("peer", "forwarded", "client"),
     [
         (PROXY, None, PROXY),

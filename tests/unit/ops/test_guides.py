@@ -10,6 +10,7 @@ from heliograph import config
 from heliograph.adapters.smpp.options import OPTIONS
 from heliograph.api.fields import SEND
 from heliograph.cli.main import heliograph
+from tests.support.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -48,7 +49,7 @@ def code(page: Path) -> list[str]:
     return inline + [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
-@pytest.mark.parametrize("page", [*GUIDES, ALERTS], ids=lambda page: page.stem)
+@for_each("page", [*GUIDES, ALERTS])
 def test_its_commands_and_their_options_exist(page: Path) -> None:
     for piece in code(page):
         if re.search(r"\b(docker|kubectl|useradd|pip|venv|systemctl|journalctl)\b", piece):
@@ -67,7 +68,7 @@ def variables_of_samples() -> set[str]:
     return set(re.findall(r"\bHELIOGRAPH_[A-Z_]+", " ".join(programs)))
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+@for_each("page", GUIDES)
 def test_its_settings_exist(page: Path) -> None:
     entries = config.entries()
     keys = {entry.key for entry in entries}

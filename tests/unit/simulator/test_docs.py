@@ -24,7 +24,7 @@ def test_every_knob_is_on_the_page(knob: Knob) -> None:
     assert row_of(knob) in section.split("\n")
 
 
-@pytest.mark.parametrize("digits", SCENARIOS)
+@for_each("digits", SCENARIOS)
 def test_every_magic_number_is_on_the_page(digits: str) -> None:
     assert f"| `...{digits}` | {SCENARIOS[digits].what} |" in PAGE.split("\n")
 

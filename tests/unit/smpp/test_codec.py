@@ -7,6 +7,7 @@ from heliograph.smpp import constants as c
 from heliograph.smpp import pdu as p
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.error import FieldError, PduError
+from tests.support.cases import for_each
 
 ROWS: list[tuple[p.Pdu, str]] = [
     (
@@ -103,7 +104,6 @@ ROWS: list[tuple[p.Pdu, str]] = [
         "00000102 00000000 0000000d 01 01 343400 00 01 313200 0422 0001 00",
     ),
 ]
-PARAMETERS = [pytest.param(pdu, octets, id=f"{type(pdu).__name__}-{i}") for i, (pdu, octets) in enumerate(ROWS)]
 
 
 def framed(octets: str) -> bytes:
@@ -122,13 +122,13 @@ def test_every_pdu_has_a_row_and_a_layout() -> None:
     assert {type(pdu) for pdu, _ in ROWS} == set(p.PDU_TYPES.values()) == set(codec.LAYOUTS)
 
 
-@pytest.mark.parametrize(("pdu", "octets"), PARAMETERS)
+@for_each(("pdu", "octets"), ROWS)
 def test_encoder_and_decoder(pdu: p.Pdu, octets: str) -> None:
     assert codec.encode(pdu).hex() == framed(octets).hex()
     assert codec.decode(framed(octets)) == pdu
 
 
-@pytest.mark.parametrize(("pdu", "octets"), PARAMETERS)
+@for_each(("pdu", "octets"), ROWS)
 def test_hand_written_functions_do_what_the_layouts_say(pdu: p.Pdu, octets: str) -> None:
     frame = framed(octets)
     layout = codec.LAYOUTS[type(pdu)]
@@ -140,7 +140,7 @@ def test_hand_written_functions_do_what_the_layouts_say(pdu: p.Pdu, octets: str)
         assert codec.encode(pdu)[16:].startswith(wire.write(layout, pdu))
 
 
-@pytest.mark.parametrize(("pdu", "octets"), PARAMETERS)
+@for_each(("pdu", "octets"), ROWS)
 def test_cut_short_at_every_length(pdu: p.Pdu, octets: str) -> None:
     frame = framed(octets)
     for length in range(16, len(frame)):

@@ -1,13 +1,12 @@
-import pytest
-
 from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.framer import Framer
+from tests.support.cases import for_each
 
 ENQUIRE = bytes.fromhex("00000010 00000015 00000000 00000001")
 LONGER = bytes.fromhex("00000012 00000006 00000000 00000002 ffff")
 
 
-@pytest.mark.parametrize("cut", range(len(ENQUIRE + LONGER) + 1))
+@for_each("cut", range(len(ENQUIRE + LONGER) + 1))
 def test_a_stream_may_be_cut_anywhere(cut: int) -> None:
     stream = ENQUIRE + LONGER
     framer = Framer()

@@ -1,10 +1,9 @@
 """What the fuzzer is given to try works on inputs that are known, so that a finding is one."""
 
-import pytest
-
 from heliograph.smpp import codec
 from heliograph.smpp import pdu as p
 from tests.fuzz.targets import TARGETS
+from tests.support.cases import for_each
 
 RECEIPT = b"id:1a2b sub:001 dlvrd:001 submit date:2611200658 done date:2611200658 stat:DELIVRD err:000 text:x"
 INPUTS = {
@@ -18,7 +17,7 @@ INPUTS = {
 }
 
 
-@pytest.mark.parametrize("octets", INPUTS.values(), ids=INPUTS)
-@pytest.mark.parametrize("target", TARGETS)
+@for_each("octets", INPUTS.values())
+@for_each("target", TARGETS)
 def test_known_inputs_are_no_findings(target: str, octets: bytes) -> None:
     TARGETS[target](octets)
