@@ -16,6 +16,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from weakref import finalize
 
@@ -47,12 +48,21 @@ _NOBODY = 65534
 
 
 @functools.cache
+def _storage() -> str:
+    """Returns the folder for servers: memory if there is room. On a disk a server takes several times the CPU time."""
+    with suppress(OSError):
+        if shutil.disk_usage("/dev/shm").free >= _ROOM_OCTETS:
+            return "/dev/shm"
+    return "/tmp"
+
+
+@functools.cache
 def _bin() -> Path:
     """Returns the folder of PostgreSQL's programs. If another user must run them and may not enter the checkout (as in
     a folder of `mktemp`), it is the folder of a copy, which exists until this process ends."""
     if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in _INSTALLED.parents):
         return _INSTALLED / "bin"
-    copy = tempfile.TemporaryDirectory(prefix="pg-programs-", dir="/tmp")
+    copy = tempfile.TemporaryDirectory(prefix="pg-programs-", dir=_storage())
     atexit.register(copy.cleanup)
     folder = Path(copy.name)
     folder.chmod(0o755)
@@ -62,6 +72,9 @@ def _bin() -> Path:
         shutil.copytree(part, folder / part.relative_to(packages))
     return folder / _INSTALLED.relative_to(packages) / "bin"
 
+
+_ROOM_OCTETS = 4 << 30
+"""Ten times the size of the servers of four test processes."""
 
 _FULL_OCTETS = 65_536
 
@@ -107,12 +120,64 @@ END $$;
 """
 
 
+_BUILT_IN_BELOW = 16_384
+"""Object ids of types below this are PostgreSQL's own, and mean the same in every database."""
+
+_ports: set[int] = set()
+"""The ports of all servers of this process, running or not."""
+
+
+def _remember_types() -> None:
+    """Has asyncpg ask about built-in types, such as `int8[]`, once for all connections to servers of this process.
+
+    Each new connection asks otherwise, which takes 15 ms of CPU time, as long as a short test. Connections by way of a
+    relay still ask, so that tests cut these statements, too.
+    """
+    ask = asyncpg.Connection._introspect_types
+    answers: dict[frozenset[int], Any] = {}
+    no_statement = SimpleNamespace(name="remembered")
+
+    async def ask_once(self: Any, oids: Any, limit_s: float | None) -> Any:
+        wanted = frozenset(oids)
+        if self._addr[1] not in _ports or max(wanted) >= _BUILT_IN_BELOW:
+            return await ask(self, oids, limit_s)
+        if wanted not in answers:
+            answers[wanted] = (await ask(self, oids, limit_s))[0]
+        return answers[wanted], no_statement
+
+    asyncpg.Connection._introspect_types = ask_once
+
+
+_remember_types()
+
 _WATCHMAN = """
 read -r never
 if [ -f "$0/data/postmaster.pid" ]; then kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")" 2>/dev/null; sleep 1; fi
 rm -rf "$0"
 """
 """A shell that ends the server and removes its files once its pipe closes, because the owner is gone."""
+
+
+def _user() -> int | None:
+    """The user id of servers; None for that of the tests."""
+    return _NOBODY if os.geteuid() == 0 else None
+
+
+def _run(program: str, *arguments: str) -> None:
+    subprocess.run([_bin() / program, *arguments], check=True, capture_output=True, user=_user(), cwd="/")
+
+
+@functools.cache
+def _new_data() -> Path:
+    """Returns the data of a server that never ran; it exists until this process ends. A copy of it takes a tenth of the
+    CPU time of `initdb`."""
+    folder = tempfile.TemporaryDirectory(prefix="pg-new-", dir=_storage())
+    atexit.register(folder.cleanup)
+    if _user() is not None:
+        os.chown(folder.name, _NOBODY, _NOBODY)
+    data = Path(folder.name) / "data"
+    _run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres", "-D", str(data))
+    return data
 
 
 class _Wiper:
@@ -149,19 +214,19 @@ class Server:
 
     def __init__(self, folder: Path | None = None, *, primary: "Server | None" = None, **options: str) -> None:
         """Keeps its files in a new folder in `folder`. With a `primary` it is a standby of that server."""
-        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder or "/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir=folder or _storage()))
         self.data = self.folder / "data"
         self._options = _FAST | options
-        self._user = _NOBODY if os.geteuid() == 0 else None
-        if self._user is not None:
+        if _user() is not None:
             os.chown(self.folder, _NOBODY, _NOBODY)
         self._process: subprocess.Popen[bytes] | None = None
         self._watchman = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHMAN, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True, cwd="/"
         )
         self.port = free_port()
+        _ports.add(self.port)
         if primary is None:
-            self._run("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-U", "postgres")
+            subprocess.run(["cp", "-a", _new_data(), self.data], check=True)
         else:
             self._run("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-d", primary.url())
         self._databases = count()
@@ -177,9 +242,7 @@ class Server:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def _run(self, program: str, *arguments: str) -> None:
-        subprocess.run(
-            [_bin() / program, *arguments, "-D", self.data], check=True, capture_output=True, user=self._user, cwd="/"
-        )
+        _run(program, *arguments, "-D", str(self.data))
 
     def start(self) -> None:
         settings = self._options | {
@@ -192,7 +255,7 @@ class Server:
                 [_bin() / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in settings.items())],
                 stdout=log,
                 stderr=log,
-                user=self._user,
+                user=_user(),
                 cwd="/",
             )
         deadline = time.monotonic() + PATIENCE_S
@@ -265,7 +328,7 @@ class Server:
     def _limit(self, pid: int) -> None:
         """By a process of the server's own user, as others may not; and some of its processes come and go."""
         limit = ["prlimit", f"--fsize={_FULL_OCTETS}:", f"--pid={pid}"]
-        subprocess.run(limit, check=False, capture_output=True, user=self._user, cwd="/")
+        subprocess.run(limit, check=False, capture_output=True, user=_user(), cwd="/")
 
     def give_up(self) -> None:
         """Waits until it has panicked and ended by itself. Otherwise ends it as an administrator would: version 18

@@ -179,7 +179,7 @@ async def test_connections_are_cut_under_load(store: PostgresStore, given: Given
     cutting = asyncio.create_task(cut())
     told: list[Accept] = []
     top_ups = 0
-    for _ in range(150):
+    for _ in range(60):
         accept = given.accept(given.message(account.id, price=1))
         with suppress(Unavailable):
             await store.commits.record(Facts(accepts=[accept]))
