@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Response, expect
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, Response, expect
 
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
 
@@ -19,10 +19,19 @@ class Operator:
         self._url = url
         self._expected = 0
         self._overloaded = "nothing"
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", self._asked)
-        page.on("response", self._answered)
+        self._watches = {
+            "console": self._said,
+            "pageerror": self._failed,
+            "request": self._asked,
+            "response": self._answered,
+        }
+        for event, watch in self._watches.items():
+            page.on(event, watch)  # type: ignore[call-overload]
+
+    def leave(self) -> None:
+        """Leaves the page to another operator. What goes wrong on it from now on is not this one's."""
+        for event, watch in self._watches.items():
+            self.page.remove_listener(event, watch)
 
     def expect_refusal(self) -> None:
         """One more answer of 4xx is what the test is about."""
@@ -64,12 +73,21 @@ class Operator:
             dialog.get_by_role("button", name="Keep as it is").click()
             expect(dialog).not_to_be_visible()
 
+    def stay_signed_in(self) -> None:
+        """Signs in, unless the browser still has a session."""
+        page = self.go("/")
+        if not page.get_by_role("heading", name="Overview", level=1).count():
+            self.sign_in()
+
     def sign_in(self, name: str = USER_NAME, password: str = USER_PASSWORD) -> None:
         page = self.go("/sign-in")
         page.get_by_label("Name").fill(name)
         page.get_by_label("Password").fill(password)
         self.follow(page.get_by_role("button", name="Sign in"))
         expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+    def _failed(self, error: Error) -> None:
+        self.errors.append(str(error))
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):

@@ -13,7 +13,7 @@ from smpplib.exceptions import PDUError
 
 from heliograph.app.resources.account_settings import GROUPS, SETTING
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
-from tests.browser.conftest import PHONE, Opener, opening
+from tests.browser.conftest import PHONE, Opener, SharedPages, opening
 from tests.browser.operator import Operator
 from tests.support.process import Admin, GatewayProcess, eventually
 from tests.support.smpplib_client import SmpplibClient
@@ -464,7 +464,10 @@ def test_a_phone_writes_and_is_answered(opened: Opener) -> None:
 @pytest.mark.extended
 def test_the_overview_lives(chromium: Browser, tmp_path: Path) -> None:
     # a gateway of its own: what was sent before would drop out of the five minutes while one looks
-    with GatewayProcess(tmp_path / "data", dev=True) as gateway, opening(chromium, gateway) as opened:
+    with (
+        GatewayProcess(tmp_path / "data", dev=True) as gateway,
+        opening(chromium, gateway, SharedPages(chromium)) as opened,
+    ):
         operator, other = opened(), opened()
         accepted = operator.go("/").locator(".tile.accepted")
         expect(accepted).to_contain_text(re.compile(r"\b0 in 5 minutes"))
@@ -473,7 +476,7 @@ def test_the_overview_lives(chromium: Browser, tmp_path: Path) -> None:
 
 
 def test_what_refreshes_itself_stays_under_a_held_button_and_when_it_has_ended(opened: Opener) -> None:
-    operator = opened()
+    operator = opened(own=True)  # its clock would stay with the page
     page = operator.page
     page.clock.install()
     page.add_init_script(COUNT_FETCHES)
