@@ -1,5 +1,7 @@
 """The pace follows what an operator takes, whatever it counts by: the figures that operators and we care about."""
 
+from collections.abc import Sequence
+from itertools import product
 from math import inf
 
 import pytest
@@ -10,6 +12,19 @@ from heliograph.simulator.limiter import BucketLimiter, CalendarLimiter, Sliding
 from tests.support.paced_link import HARDER_LIMITS, LIMITS, Free, Limit, Moving, PacedLink
 
 LATENCIES_S = (0.0, 0.05, 0.5)
+
+OFTEN = {(0.01, 0.05), (0.05, 0.0), (0.1, 0.5), (0.2, 0.05), (0.3, 0.05)}
+"""Pairs of noise and latency that `make test` tries: each noise, and each latency, once at least."""
+
+
+def noises(*shares: float, latencies_s: Sequence[float] = LATENCIES_S) -> pytest.MarkDecorator:
+    """Each share of noise with each latency; those that are not `OFTEN` are extended."""
+    pairs = product(shares, latencies_s)
+    return pytest.mark.parametrize(
+        ("share", "latency_s"),
+        [pytest.param(*pair, marks=() if pair in OFTEN else pytest.mark.extended) for pair in pairs],
+    )
+
 
 STORMIER = {
     ("each second, 200", 0.05): 100,
@@ -246,8 +261,7 @@ def test_another_limit_holds_at_once() -> None:
 # --- what is not about the pace
 
 
-@pytest.mark.parametrize("share", [0.05, 0.2])
-@pytest.mark.parametrize("latency_s", [0.0, 0.05])
+@noises(0.05, 0.2, latencies_s=[0.0, 0.05])
 def test_full_queues_of_some_recipients_do_not_starve_the_others(share: float, latency_s: float) -> None:
     found = []
     for seed in range(3):
@@ -280,8 +294,7 @@ POORER = {(0.01, 0.0): 0.75, (0.01, 0.05): 0.75, (0.01, 0.5): 0.15, (0.05, 0.5):
 one part in a hundred is long in doubt, the more so where answers are late."""
 
 
-@pytest.mark.parametrize("latency_s", LATENCIES_S)
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.1, 0.3])
+@noises(0.01, 0.05, 0.1, 0.3)
 def test_an_operator_that_throttles_at_random_besides_its_limit_gets_most_of_it(share: float, latency_s: float) -> None:
     link = PacedLink(SlidingLimiter(200, 1), latency_s, at_random=share)
     link.run(120)
@@ -289,8 +302,7 @@ def test_an_operator_that_throttles_at_random_besides_its_limit_gets_most_of_it(
     assert link.share_throttled(20, 119) < 1.4 * share + 0.05
 
 
-@pytest.mark.parametrize("latency_s", LATENCIES_S)
-@pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
+@noises(0.05, 0.1, 0.3)
 def test_an_operator_that_throttles_at_random_and_has_no_limit_gets_all_there_is(
     share: float, latency_s: float
 ) -> None:
