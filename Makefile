@@ -52,8 +52,12 @@ test-all: install style ## run the checks and all tests, the extended ones too: 
 tests: install
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(CHOSEN)
 
-check: install lint ## format, lint, types, rings and the fast tests, in under a minute
-	$(BIN)/pytest -n auto -q -m "not slow and not peer and not extended" tests/tidy tests/unit tests/vectors tests/properties
+check: install style ## format, lint, types, rings and the fast tests, in under a minute
+	@$(MAKE) --no-print-directory -j 2 types fast
+
+.PHONY: fast
+fast: install
+	$(BIN)/pytest -n auto -q -p no:schemathesis -m "not slow and not peer and not extended" tests/tidy tests/unit tests/vectors tests/properties
 
 .PHONY: hidden
 hidden: install ## run the tests against foreign programs while none of these can be found: all must be skipped

@@ -54,6 +54,7 @@ requests = st.builds(
 streams = st.lists(requests | st.sampled_from([b"\r\n", b"nonsense\r\n\r\n", SHORTEST]), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [fast, usual])
 @given(
     stream=streams.map(b"".join),

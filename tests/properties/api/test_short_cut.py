@@ -369,6 +369,7 @@ async def test_a_head_that_repeats_is_not_parsed_again(monkeypatch: pytest.Monke
     assert [each.messages[0].content for each in line.gateway.intake.accepted] == ["Hello", *["Hello again"] * 2]
 
 
+@pytest.mark.slow
 async def test_a_client_that_sends_far_ahead_is_read_no_further_than_it_is_answered() -> None:
     for protocol in (fast, usual):
         line = await opened(protocol)

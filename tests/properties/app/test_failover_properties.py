@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from itertools import groupby
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -279,5 +280,5 @@ class FailoverMachine(RuleBasedStateMachine):
             assert len({row.connector for (key, _), row in rows.sent.items() if key == message.key}) <= 1
 
 
-TestFailover = FailoverMachine.TestCase
+TestFailover = pytest.mark.slow(FailoverMachine.TestCase)
 TestFailover.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)

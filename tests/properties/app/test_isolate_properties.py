@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from math import ceil, log2
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -138,6 +139,7 @@ def copied(facts: Facts) -> Facts:
     return Facts(**values | {"marks": dict(facts.marks)})
 
 
+@pytest.mark.slow
 @given(FACTS)
 @example(Facts(submissions=[Submission(1, key, 0, 1, SAID if key == 999 else "fit", 0, 0) for key in range(1_000)]))
 def test_all_that_is_fit_is_recorded_once_and_together(facts: Facts) -> None:

@@ -294,7 +294,7 @@ class OrderMachine(RuleBasedStateMachine):
             self.feeding.close()
 
 
-TestOrder = OrderMachine.TestCase
+TestOrder = pytest.mark.slow(OrderMachine.TestCase)
 TestOrder.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
 
 

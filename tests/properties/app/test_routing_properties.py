@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ async def check(store: MemoryStore, accounts: list[Account], sender: str) -> Non
             assert {row.connector, *row.others} - {None} == {each.connector for each in stranger.candidates}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(routes, prices, costs, networks, plans, st.sampled_from(["", "ACME", "Shop"]))
 def test_all_answers_about_a_number_agree(

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from math import inf
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def limits(draw: st.DrawFn, rates: st.SearchStrategy[int] = RATES) -> tuple[floa
             return count / span_s, CalendarLimiter(count, span_s)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(limits(), st.sampled_from([0.0, 0.01, 0.1, 0.3]), st.integers(0, 1_000))
 def test_most_of_what_it_takes_is_sent_and_little_more(

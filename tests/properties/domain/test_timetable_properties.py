@@ -44,6 +44,7 @@ def covers(entry: tuple[int | None, int | None, int, int, float | None], day: in
     return (day in days and minute >= begin) or ((day - 1) % 7 in days and minute < end)
 
 
+@pytest.mark.slow
 @given(st.lists(entries(), max_size=4), ZONES, MOMENTS)
 def test_every_moment_has_one_rate_or_the_entries_overlap(
     found: list[tuple[int | None, int | None, int, int, float | None]], zone: ZoneInfo, now: int

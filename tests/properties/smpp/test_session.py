@@ -180,5 +180,5 @@ class TwoSessions(RuleBasedStateMachine):
             assert end.ended == end.sent
 
 
-TestTwoSessions = TwoSessions.TestCase
+TestTwoSessions = pytest.mark.slow(TwoSessions.TestCase)
 TestTwoSessions.settings = settings(max_examples=120, stateful_step_count=100, deadline=None)
