@@ -96,12 +96,13 @@ PLANS: dict[str, Plan] = {
 }
 
 REPEATING = frozenset({
-    "shards", "unfit", "doubts", "inbound", "inbound-stops", "inbound-clock", "opt-outs", "opt-outs-stops", "days",
-    "days-stops", "days-unfit", "dropping", "suspensions", "suspensions-stops", "esme", "failover", "failover-stops",
-    "failover-waiting", "failover-whole", "failover-receipts", "memory-stops",
+    "memory", "shards", "unfit", "doubts", "inbound", "inbound-stops", "inbound-clock", "inbound-memory", "opt-outs",
+    "opt-outs-stops", "days", "days-stops", "days-unfit", "dropping", "suspensions", "suspensions-stops", "esme",
+    "failover", "failover-stops", "failover-memory", "failover-waiting", "failover-whole", "failover-receipts",
+    "memory-stops",
 })  # fmt: skip
 """Plans that only `make test-all` and `make sim` try: each of their features is in another plan, together with others.
-For example, "shards-memory" has all of "shards"."""
+For example, "shards-memory" has all of "shards", and "opt-outs-memory" all of "inbound-memory"."""
 
 _OFTEN: list[tuple[ModuleType, str, float]] = [
     (retention, "PASS_S", 0.7),
