@@ -24,12 +24,15 @@ def sync(path: Path) -> None:
         os.close(number)
 
 
-def replace_file(file: Path, octets: bytes) -> None:
+def replace_file(file: Path, octets: bytes, *, alone: bool = False) -> None:
     """Replaces a file, all or nothing, and returns when octets and name are on disk. Its mode is 0600. Raises
-    OSError."""
-    # mkstemp makes a file with mode 0600. The rename then replaces the old file in a single step.
-    number, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-    new = Path(name)
+    OSError. `alone`: no other process replaces it at the same time; kills then leave at most one half-written file."""
+    if alone:
+        new = file.with_suffix(".part")
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    else:
+        number, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+        new = Path(name)
     try:
         with os.fdopen(number, "wb") as out:
             out.write(octets)

@@ -53,7 +53,7 @@ def load_past(data: Path) -> KnownPast | None:
 
 def save_past(data: Path, known: KnownPast) -> None:
     """Replaces the file, and returns when it is on disk. Raises OSError."""
-    replace_file(data / FILE_NAME, msgspec.json.format(msgspec.json.encode(known)) + b"\n")
+    replace_file(data / FILE_NAME, msgspec.json.format(msgspec.json.encode(known)) + b"\n", alone=True)
 
 
 def new_number() -> int:

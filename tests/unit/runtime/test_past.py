@@ -1,10 +1,12 @@
 """The past of a data directory: its file, its marks, and what a loss does to a running gateway."""
 
 import asyncio
+import os
 import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -27,6 +29,16 @@ def test_the_file_holds_all_that_is_known_and_only_its_owner_may_read_it(tmp_pat
     assert load_past(tmp_path) == KNOWN
     assert [file.name for file in tmp_path.iterdir()] == [FILE_NAME]
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
+
+
+def test_kills_leave_one_half_written_file(tmp_path: Path) -> None:
+    with patch.object(os, "fsync", side_effect=SystemExit), patch.object(Path, "unlink"):
+        for _ in range(3):
+            with pytest.raises(SystemExit):
+                save_past(tmp_path, KNOWN)
+    assert len(list(tmp_path.iterdir())) == 1
+    save_past(tmp_path, KNOWN)
+    assert [each.name for each in tmp_path.iterdir()] == [FILE_NAME]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"directory": "x"}', "[]"])
