@@ -68,7 +68,7 @@ class Message:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether its row has an envelope that could not be opened, so that nobody has its text."""
+        """Whether its row has an envelope that could not be opened, so that its text is missing."""
         return bool(self.sealed) and not self.content
 
 

@@ -118,7 +118,7 @@ class ClientCertificates:
         self._connectors = connectors
         self._journal = journal
         self.ends: Mapping[str, float] = {}
-        """When they end, in seconds since the epoch, by the names of connectors. An unusable file is missing."""
+        """Ends of certificates, in seconds since the epoch, by the names of connectors. An unusable file is missing."""
         self._warned: dict[str, float] = {}
 
     def start(self, watch: Callable[[asyncio.Task[None]], None]) -> None:
