@@ -2,12 +2,16 @@
 
 import asyncio
 
+import asyncpg
 import pytest
 
 from heliograph.adapters.store import names
 from heliograph.adapters.store.postgres import PostgresStore
+from tests.support.postgres import server
 from tests.support.store import Given
 from tests.support.timeouts import PATIENCE_S
+
+SLEEPING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
 
 
 async def found(url: str, kind: str, begin: str = "") -> list[tuple[str, str]]:
@@ -25,5 +29,8 @@ async def test_each_kind_is_read(url: str, store: PostgresStore, given: Given) -
 
 async def test_it_gives_up_in_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(names._STATEMENTS, "account", "SELECT $1::text, pg_sleep(600)::text")
-    with pytest.raises(TimeoutError):
+    with pytest.raises((TimeoutError, asyncpg.QueryCanceledError)):
         await asyncio.to_thread(names.names_in_database, url, "account", "", 0.5)
+    async with asyncio.timeout(PATIENCE_S):
+        while await server().fetch(SLEEPING, url.rpartition("/")[2]):  # noqa: ASYNC110 - the server ends it
+            await asyncio.sleep(0.05)

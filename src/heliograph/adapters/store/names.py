@@ -61,6 +61,10 @@ def names_in_file(file: Path, kind: str, begin: str, seconds: float) -> list[tup
         connection.close()
 
 
+_SETTINGS = "SELECT set_config('search_path', 'heliograph', false), set_config('statement_timeout', $1, false)"
+"""The server goes on with a statement after its client has left, up to this time limit."""
+
+
 def names_in_database(url: str, kind: str, begin: str, seconds: float) -> list[tuple[str, str]]:
     """Returns the same from a PostgreSQL database. Raises TimeoutError, OSError, ImportError and asyncpg's errors."""
     import asyncio
@@ -71,7 +75,7 @@ def names_in_database(url: str, kind: str, begin: str, seconds: float) -> list[t
         async with asyncio.timeout(seconds):
             connection = await asyncpg.connect(url, timeout=seconds)
             try:
-                await connection.execute("SET search_path = heliograph")
+                await connection.execute(_SETTINGS, str(int(seconds * 1000)))
                 return [(row[0], row[1]) for row in await connection.fetch(_STATEMENTS[kind], _like(begin))]
             finally:
                 connection.terminate()
