@@ -86,7 +86,9 @@ def test_nothing_is_in_memory_that_nobody_has_asked_for(
     modules = Modules(tmp_path)
     with SimulatorProcess(tmp_path) as simulator, ExitStack() as stack:
         admin.operator(simulator.port)
-        gateway = stack.enter_context(GatewayProcess(data, settings=modules.environment))
+        # by itself, a gateway with a single processor posts callbacks in its own process
+        settings = modules.environment | {"HELIOGRAPH_CALLBACKS_PROCESS": "beside"}
+        gateway = stack.enter_context(GatewayProcess(data, settings=settings))
         gateway.until(lambda: gateway.bound("operator"), "it is bound")
         [callbacks] = [pid for pid in gateway.family() if pid != gateway.pid]
         # the gateway does not wait for it, and asked before that it would die
