@@ -1,12 +1,15 @@
 """That what is asked often is read in the order of an index: no sorting, no reading of whole tables."""
 
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import product
 from typing import Any
 
 import asyncpg
 import pytest
 
 from heliograph.adapters.store.postgres import PostgresStore, connections
+from heliograph.adapters.store.postgres.db import Db
 from heliograph.adapters.store.postgres.driver import STATEMENTS
 from heliograph.adapters.store.postgres.servers import Servers
 from heliograph.adapters.store.shared import search
@@ -26,19 +29,16 @@ from heliograph.app.ports import ListQuery
 from heliograph.app.records import Search
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.status import MessageStatus
+from tests.support.cases import for_each
 from tests.support.postgres import LIMITS, server
 from tests.support.store import HOUR, NODE, START, Given
 
 
-async def plan(url: str, query: str) -> str:
-    db = await Servers(url, LIMITS).connect()
+async def explain(db: Db, query: str, name: str) -> str:
     places = max(map(int, re.findall(r"\$(\d+)", query)), default=0)
     values = f"({', '.join(['NULL'] * places)})" if places else ""
-    try:
-        await db.execute(f"PREPARE asked AS {query}")
-        return "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE asked{values}"))
-    finally:
-        db.terminate()
+    await db.execute(f"PREPARE {name} AS {query}")
+    return "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE {name}{values}"))
 
 
 @pytest.fixture
@@ -47,38 +47,69 @@ async def pristine() -> str:
     return await server().fresh()
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("pending", [False, True])
-async def test_pages_of_lists_are_merged_from_their_indexes(pristine: str, pending: bool, descending: bool) -> None:
-    text = await plan(
-        pristine, STATEMENTS[f"{'pending' if pending else 'listed'}_page_{'down' if descending else 'up'}"].text
-    )
+_plans: dict[str, str] = {}
+"""Plans of statements by their names, in a database without rows: each of them stays the same."""
+
+Planner = Callable[[str], Awaitable[str]]
+
+
+@pytest.fixture
+async def plan() -> AsyncIterator[Planner]:
+    """Returns the plan of a named statement in a database without rows. Asks once in a process, and by one connection
+    in a test."""
+    connections: list[Db] = []
+
+    async def planned(name: str) -> str:
+        if name not in _plans:
+            if not connections:
+                connections.append(await Servers(await _without_rows(), LIMITS).connect())
+            _plans[name] = await explain(connections[0], STATEMENTS[name].text, name)
+        return _plans[name]
+
+    yield planned
+    for db in connections:
+        db.terminate()
+
+
+_databases: list[str] = []
+
+
+async def _without_rows() -> str:
+    """Returns the database that tests of plans alone share."""
+    if not _databases:
+        _databases.append(await server().fresh())
+    return _databases[0]
+
+
+@for_each("pending, descending", product([False, True], repeat=2))
+async def test_pages_of_lists_are_merged_from_their_indexes(plan: Planner, pending: bool, descending: bool) -> None:
+    text = await plan(f"{'pending' if pending else 'listed'}_page_{'down' if descending else 'up'}")
     assert "message_listed" in text
     assert ("message_scheduled" in text) == pending
     assert "Seq Scan" not in text
     assert "Sort  " not in text
 
 
-@pytest.mark.parametrize(
-    ("query", "index"),
+@for_each(
+    ("name", "index"),
     [
-        (STATEMENTS["next_due"].text, "queue_due"),
-        (STATEMENTS["next_notice_due"].text, "callback_retry_due"),
-        (STATEMENTS["failing_receivers"].text, "callback_retry_failed"),
-        (STATEMENTS["awaited"].text, "awaiting_pkey"),
-        (STATEMENTS["overdue"].text, "awaiting_key"),
-        (STATEMENTS["unreported"].text, "awaiting_key"),
-        (STATEMENTS["ended_parts"].text, "sent_pkey"),
+        ("next_due", "queue_due"),
+        ("next_notice_due", "callback_retry_due"),
+        ("failing_receivers", "callback_retry_failed"),
+        ("awaited", "awaiting_pkey"),
+        ("overdue", "awaiting_key"),
+        ("unreported", "awaiting_key"),
+        ("ended_parts", "sent_pkey"),
     ],
 )
-async def test_rows_are_found_by_an_index(pristine: str, query: str, index: str) -> None:
-    text = await plan(pristine, query)
+async def test_rows_are_found_by_an_index(plan: Planner, name: str, index: str) -> None:
+    text = await plan(name)
     assert index in text
     assert "Seq Scan" not in text
 
 
-async def test_what_is_too_old_is_read_from_the_index_no_further_than_is_asked_for(pristine: str) -> None:
-    text = await plan(pristine, STATEMENTS["messages_beyond"].text)
+async def test_what_is_too_old_is_read_from_the_index_no_further_than_is_asked_for(plan: Planner) -> None:
+    text = await plan("messages_beyond")
     assert text.count("Limit") == 4, "each of the three parts ends by itself"
     assert text.count("> ROW(") == 3, "and begins at its place"
     for index in ("message_listed", "message_scheduled", "message_cancelled"):
@@ -86,17 +117,16 @@ async def test_what_is_too_old_is_read_from_the_index_no_further_than_is_asked_f
     assert "Seq Scan" not in text
 
 
-@pytest.mark.parametrize("account", [None, 1])
-@pytest.mark.parametrize("status", [None, *MessageStatus])
+@for_each("status, account", product([None, *MessageStatus], [None, 1]))
 async def test_searches_are_read_in_the_order_of_an_index(
-    pristine: str, status: MessageStatus | None, account: int | None
+    plan: Planner, status: MessageStatus | None, account: int | None
 ) -> None:
     narrowed: list[dict[str, Any]] = [
         {}, {"number": "4917012345678"}, {"connector": 3}, {"sender": "Rare"}, {"country": "BS"}, {"error": "011"},
     ]  # fmt: skip
     for wanted in narrowed:
         for rows, *_ in search._rows(Search(account=account, status=status, **wanted), 7):
-            text = await plan(pristine, STATEMENTS[f"page_{rows}"].text)
+            text = await plan(f"page_{rows}")
             assert "Seq Scan" not in text
             if status is not MessageStatus.HELD:  # held rows are few, and sorted
                 assert " Sort  (" not in text.replace("Incremental Sort", "")
@@ -189,15 +219,15 @@ async def test_recovery_reads_only_above_the_mark(
         )
     )
     await server().script("ANALYZE", url.rpartition("/")[2])
-    for query, index in (
-        (STATEMENTS["unsent"].text, "message_pkey"),
-        (STATEMENTS["unanswered"].text, "message_pkey"),
-        (STATEMENTS["untold"].text, "final_pkey"),
-    ):
-        text = await plan(url, query.replace("$1", str(keys[-50])).replace("$2", "0"))
-        assert f"Index Cond: (key > '{keys[-50]}'::bigint)" in text
-        assert index in text
-        assert "Seq Scan" not in text
+    db = await Servers(url, LIMITS).connect()
+    try:
+        for name, index in (("unsent", "message_pkey"), ("unanswered", "message_pkey"), ("untold", "final_pkey")):
+            text = await explain(db, STATEMENTS[name].text.replace("$1", str(keys[-50])).replace("$2", "0"), name)
+            assert f"Index Cond: (key > '{keys[-50]}'::bigint)" in text
+            assert index in text
+            assert "Seq Scan" not in text
+    finally:
+        db.terminate()
 
 
 async def scans(url: str) -> dict[str, int]:
@@ -266,8 +296,8 @@ async def test_nothing_that_is_done_often_reads_a_whole_table(pristine: str) -> 
     assert after == before
 
 
-async def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(pristine: str) -> None:
-    text = await plan(pristine, STATEMENTS["deferred"].text)
+async def test_deferred_messages_are_counted_without_a_look_at_scheduled_ones(plan: Planner) -> None:
+    text = await plan("deferred")
     assert "queue_put_off" in text
     assert "Seq Scan" not in text
 
@@ -289,7 +319,7 @@ async def test_no_plan_forgets_more_receipts_than_it_may(pristine: str) -> None:
         db.terminate()
 
 
-async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: str) -> None:
+async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: str, plan: Planner) -> None:
     """Ten thousand, so that the rows count and the statement is what it is with ten million."""
     db = await Servers(pristine, LIMITS).connect()
     try:
@@ -305,17 +335,18 @@ async def test_pulled_messages_are_read_in_the_order_of_their_index(pristine: st
         assert rows <= 100
     finally:
         db.terminate()
-    text = await plan(pristine, STATEMENTS["newest_positions"].text)
+    text = await plan("newest_positions")
     assert "inbound_position" in text
 
 
-@pytest.mark.parametrize("name", ["inbound_numbered", "inbound_numbered_of"])
-async def test_inbound_messages_are_found_by_number_on_both_sides(pristine: str, name: str) -> None:
+async def test_inbound_messages_are_found_by_number_on_both_sides(pristine: str) -> None:
     db = await Servers(pristine, LIMITS).connect()
     try:
         await _fill_inbound(db)
-        found = STATEMENTS[name]
-        for number in ("'44770090007'", "'3388'", "'nobody'"):
+        for name, number in product(
+            ["inbound_numbered", "inbound_numbered_of"], ["'44770090007'", "'3388'", "'nobody'"]
+        ):
+            found = STATEMENTS[name]
             values = {"account": "1", "number": number, "before": "9000", "limit": "50"}
             given = ", ".join(values[name] for name in found.parameters)
             await db.execute(f"PREPARE asked AS {found.text}")
@@ -356,13 +387,13 @@ ANALYZE;
 async def test_pages_of_large_tables_are_read_in_the_order_of_an_index(pristine: str) -> None:
     await server().script(_LARGE, pristine.rpartition("/")[2])
     start = {"plan": "gold", "connector": 1, "prefix": "2", "network": "", "account": 0, "sender": "", "since": 0}
-    for name in ("price_page", "cost_page", "route_page", "network_page"):
-        statement = STATEMENTS[name]
-        db = await Servers(pristine, LIMITS).connect()
-        try:
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        for name in ("price_page", "cost_page", "route_page", "network_page"):
+            statement = STATEMENTS[name]
             values = [{**start, "limit": 1_000}[each] for each in statement.parameters]
             text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN {statement.text}", *values))
-        finally:
-            db.terminate()
-        assert "Sort" not in text, name
-        assert "Bitmap" not in text, name
+            assert "Sort" not in text, name
+            assert "Bitmap" not in text, name
+    finally:
+        db.terminate()

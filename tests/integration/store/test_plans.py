@@ -4,7 +4,6 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +17,23 @@ from heliograph.app.records import Search
 from heliograph.domain.message.status import MessageStatus
 
 
-@pytest.fixture
-def db(path: Path) -> Iterator[sqlite3.Connection]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    path = tmp_path_factory.mktemp("plans") / "store.db"
     create_file(path)
     db = connect(path, 100, read_only=False)
     migrate(db, shipped(), 100)
     yield db
     db.close()
+
+
+@pytest.fixture
+def db(shared: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A new store for each test; what a test writes is undone."""
+    shared.execute("BEGIN")
+    yield shared
+    shared.set_progress_handler(None, 0)
+    shared.rollback()
 
 
 def plan_of(db: sqlite3.Connection, name: str) -> str:
