@@ -101,7 +101,7 @@ class _Modules(UserDict[str, Any]):
 )
 @click.version_option(__version__, message="heliograph %(version)s")
 def heliograph() -> None:
-    """A self-hosted SMS gateway: HTTP in, SMPP out.
+    """A self-hosted SMS gateway: HTTP and SMPP in, SMPP out.
 
     Commands of administration work whether the gateway runs or not. A running gateway applies changes within five
     seconds.
