@@ -553,6 +553,24 @@ async def test_what_is_rare_in_an_account_is_found_in_one_page(
     assert len((await store.messages.search(frequent)).hits) == 4
 
 
+async def test_later_pages_keep_the_order_of_the_first(
+    store: Store, given: Given, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New messages may make a sender rare or frequent meanwhile."""
+    messages = [await given.scheduled(account.id, after=(6 - number) * HOUR, sender="Rare") for number in range(6)]
+    while await store.upkeep.index_numbers(given.now + HOUR, 4):
+        pass
+    for before, after in ((1, 10), (10, 1)):
+        monkeypatch.setattr(search, "RARE", before)
+        page = await store.messages.search(Search(account=account.id, sender="rare", limit=2))
+        found = keys(page.hits)
+        monkeypatch.setattr(search, "RARE", after)
+        while page.more is not None:
+            page = await store.messages.search(Search(account=account.id, sender="rare", limit=2, before=page.more))
+            found += keys(page.hits)
+        assert found in ([each.key for each in messages], [each.key for each in reversed(messages)])
+
+
 async def test_the_money_of_messages_and_the_segments_that_operators_took(store: Store, given: Given) -> None:
     account = await given.account()
     of = account.id

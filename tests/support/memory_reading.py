@@ -276,7 +276,7 @@ class MemoryMessages(MemoryReading):
         looked, hits = 0, list[Hit]()
         for time, key in places:
             message = rows.messages[key]
-            place = (message.time, key)
+            place = (message.time if own else 0, key)
             if search.before is not None and (place >= search.before if own else key >= search.before[1]):
                 continue
             if search.account not in (None, message.account):
@@ -294,7 +294,7 @@ class MemoryMessages(MemoryReading):
             found = fits(search, hit)
             if found and len(hits) == search.limit:
                 last = hits[-1].message
-                return SearchPage(hits, (last.time, last.key))
+                return SearchPage(hits, (last.time if own else 0, last.key))
             if found:
                 hits.append(hit)
             if looked == search.effort:

@@ -245,7 +245,7 @@ class Search:
     start: int | None = None
     end: int | None = None
     before: tuple[int, int] | None = None
-    """Goes on where an earlier page ended: its `SearchPage.more`."""
+    """Goes on where an earlier page ended, and in its order: its `SearchPage.more`."""
     limit: int = 50
     effort: int = 100_000
     """Most rows that the search reads: a search that finds little stops there, and the next page goes on."""
@@ -264,8 +264,8 @@ class Search:
     """Key and tail of a message, or of a batch: all messages of the batch are then found."""
     reference: str = ""
     """Reference of the request, whole; not used beside an `id`."""
-    accepted_order: bool | None = None
-    """True demands the order in which messages were accepted, and False excludes it where there is a choice."""
+    accepted_order: bool = False
+    """Demands the order in which messages were accepted."""
 
     @property
     def by_acceptance(self) -> bool:
@@ -274,7 +274,8 @@ class Search:
         Within an account the order is when they are sent, unless there is something rarer to find them by.
         """
         rare = len(self.number) >= TELLING_DIGITS or self.status in RARE_STATUSES or bool(self.error)
-        return bool(self.accepted_order) or self.account is None or rare or self.names_request
+        goes_on = self.before is not None and self.before[0] == 0
+        return self.accepted_order or goes_on or self.account is None or rare or self.names_request
 
     @property
     def names_request(self) -> bool:
@@ -320,15 +321,14 @@ class Hit:
 
 @dataclass(slots=True)
 class SearchPage:
-    """A page of a search. `more`: the cursor of the next page; None at the end. A page without hits may have a cursor:
-    the search then spent its effort, back to the time `reached`.
+    """A page of a search. `more`: the cursor of the next page, a time and a key; None at the end. In the order of
+    acceptance its time is 0, for example (0, 6963201433600000). A page without hits may have a cursor: the search then
+    spent its effort, back to the time `reached`.
     """
 
     hits: list[Hit]
     more: tuple[int, int] | None = None
     reached: int | None = None
-    accepted_order: bool = False
-    """Whether the store chose the order in which messages were accepted. The next page must have the same order."""
 
 
 @dataclass(slots=True)
@@ -493,6 +493,10 @@ class InboundQuery:
     number: str = ""
     before: int | None = None
     limit: int = 50
+
+    def takes(self, message: InboundMessage) -> bool:
+        """Whether it finds a message, apart from its number."""
+        return self.account in (None, message.account) and (self.before is None or message.key < self.before)
 
 
 @dataclass(slots=True)

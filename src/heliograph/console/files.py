@@ -7,7 +7,7 @@ from typing import Any, Final
 from heliograph.app.facts import CallbackEnd
 from heliograph.app.records import InboundQuery, InboundRecord, Search
 from heliograph.app.resources.desk import Desk
-from heliograph.app.resources.inbound import search as find_inbound
+from heliograph.app.resources.inbound import page_of_text
 from heliograph.app.resources.message_export import COLUMNS, cells_of, exported_row
 from heliograph.app.resources.message_list import MessageLine, message_list
 from heliograph.app.resources.messages import row
@@ -38,16 +38,14 @@ async def traffic_file(desk: Desk, text: str, search: Search, *, received: bool 
         yield piece
 
 
-async def inbound_file(desk: Desk, query: InboundQuery, account: str | None, start: int = 0) -> AsyncGenerator[bytes]:
-    """Yields the messages from phones that a query finds, back to `start` (ms)."""
+async def inbound_file(desk: Desk, text: str, query: InboundQuery, start: int = 0) -> AsyncGenerator[bytes]:
+    """Yields the messages from phones that an id or a query finds, back to `start` (ms)."""
     accounts, connectors = await desk.account_names(), await desk.connector_names()
 
     async def fetch(cursor: int | None) -> tuple[list[bytes], int | None]:
         page = replace(query, limit=ROWS_AT_ONCE, before=query.before if cursor is None else cursor)
-        found = await find_inbound(desk, page, account)
-        fitting = [each for each in found if each.message.at >= start]
-        is_last = len(found) < ROWS_AT_ONCE or len(fitting) < len(found)
-        return [_inbound(each, accounts, connectors) for each in fitting], None if is_last else found[-1].message.key
+        found, more = await page_of_text(desk, text, page, start)
+        return [_inbound(each, accounts, connectors) for each in found], more
 
     async for piece in file_of(INBOUND_COLUMNS, fetch):
         yield piece

@@ -12,6 +12,7 @@ from heliograph.app.records import InboundQuery
 from heliograph.app.resources.desk import account_id
 from heliograph.console import files
 from heliograph.console.pages import conversation, inbound
+from heliograph.domain.calendar import format_utc
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.way import Way
@@ -25,8 +26,8 @@ PHONE, OTHER = "447700900123", "491701234567"
 async def written(house: AdminHouse, text: str, sender: str = PHONE, recipient: str = "3388", **more: Any) -> str:
     """A message from a phone, of the account acme unless `account` says otherwise; its id."""
     owner = more.pop("account", await account_id(house.gateway.store, "acme"))
-    now = house.gateway.clock.now()
-    message = InboundMessage(owner, 1, sender, recipient, text, text.encode(), 0, now, **more)
+    at = more.pop("at", house.gateway.clock.now())
+    message = InboundMessage(owner, 1, sender, recipient, text, text.encode(), 0, at, **more)
     await house.gateway.intake.receive(message)
     return to_hex(message.key, message.tail)
 
@@ -184,10 +185,28 @@ async def test_messages_are_narrowed_by_time_followed_and_exported(house: AdminH
     assert "<h1>" not in piece.text
 
 
+async def test_a_file_and_a_page_find_the_same(house: AdminHouse, ada: Browser) -> None:
+    """By an id, too. A long message that was joined late has the time when it was whole."""
+    clock = house.gateway.clock
+    clock.forward(120)
+    first = await written(house, "Text 1")
+    clock.forward(600)
+    late = await written(house, "Text 2", at=clock.now() - 600_000)
+    asked = "start=" + format_utc(clock.now())[:16].replace(" ", "T")
+    for query, found in (
+        ("", {first, late}), (f"q={first}", {first}), (f"q={first}&account=-", set()), (asked, {late}),
+        (f"q={first}&{asked}", set()), (f"q={to_hex(1, 1)}", set()),
+    ):  # fmt: skip
+        page, file = (await ada.get("/inbound", query)), (await ada.get("/inbound.csv", query))
+        assert page.status == 200
+        assert {each for each in (first, late) if f"/inbound/{each}" in page.text} == found, query
+        assert {each for each in (first, late) if each in file.text} == found, query
+
+
 async def test_a_file_of_messages_has_all_of_them(house: AdminHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 2)
     for number in range(5):
         await written(house, f"Text {number}")
-    pieces = [piece async for piece in files.inbound_file(house.admin.desk, InboundQuery(), "acme")]
+    pieces = [piece async for piece in files.inbound_file(house.admin.desk, "", InboundQuery())]
     assert [piece.count(b"Text ") for piece in pieces] == [0, 2, 2, 1]
     assert re.findall(rb"Text (.)", b"".join(pieces)) == [b"4", b"3", b"2", b"1", b"0"]

@@ -14,11 +14,24 @@ from heliograph.domain.message import ids
 PAGE: Final = 100
 
 
-async def search(desk: Desk, query: InboundQuery, account: str | None = None) -> list[InboundRecord]:
-    """Returns messages, newest first; with `account` only messages of that account."""
-    if account is not None:
-        query.account = await account_id(desk.store, account)
-    return await desk.store.inbound.find(query)
+async def page_of_text(
+    desk: Desk, text: str, query: InboundQuery, start: int = 0
+) -> tuple[list[InboundRecord], int | None]:
+    """Finds messages by `text` if it is an id, and by `query`, newest first. Returns up to `query.limit` of them, and
+    the key that the next page begins below; None at the end.
+
+    `start`: the earliest time, in ms, when the message was whole, as its key has it. The first part of a long message
+    may have come hours earlier.
+    """
+    id_ = ids.parse(text)
+    if id_ is None:
+        found = await desk.store.inbound.find(query)
+    else:
+        record = await desk.store.inbound.show(*id_)
+        found = [] if record is None or not query.takes(record.message) else [record]
+    first = ids.first_key_at(start)
+    found = [each for each in found if each.message.key >= first]
+    return found, found[-1].message.key if len(found) == query.limit else None
 
 
 async def look(desk: Desk, message: str) -> InboundRecord:
@@ -34,9 +47,10 @@ async def find(desk: Desk, account: str | None, unrouted: bool, number: str, aft
     """Returns messages before the key `after`, newest first."""
     if unrouted and account is not None:
         raise Invalid("unrouted", "unrouted messages have no account; give either account or unrouted")
-    query = InboundQuery(0 if unrouted else None, number, int(after) if after else None, limit)
-    found = await search(desk, query, account)
-    return Page(await rows(desk, found), str(found[-1].message.key) if len(found) == limit else None)
+    owner = 0 if unrouted else None if account is None else await account_id(desk.store, account)
+    query = InboundQuery(owner, number, int(after) if after else None, limit)
+    found, more = await page_of_text(desk, "", query)
+    return Page(await rows(desk, found), None if more is None else str(more))
 
 
 async def show(desk: Desk, id: str) -> dict[str, Any]:

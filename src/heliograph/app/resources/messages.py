@@ -1,8 +1,8 @@
 """Messages of any account: find, explain, reschedule and cancel them."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from heliograph.app.configuration import Account
 from heliograph.app.records import ExportFormat, Hit, MessageRecord, Scope, Search, SearchPage
@@ -36,13 +36,12 @@ from heliograph.domain.message.extras import read_extras
 from heliograph.domain.message.status import MessageStatus
 from heliograph.domain.numbers.phone import mask_search, number_in
 
-HITS: Final = 1_000
-"""The most messages with a reference that could also be a number, in an answer."""
-
 PAGE: Final = 1_000
 
 ROWS_AT_ONCE: Final = 1_000
 """Rows of an export in memory."""
+
+Line = TypeVar("Line")
 
 
 @dataclass(slots=True)
@@ -61,24 +60,47 @@ class MessageView:
 
 
 async def find(desk: Desk, text: str, search: Search) -> SearchPage:
-    """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`."""
+    """Finds messages by free text (an id, a reference, a number or its beginning) and by `search`.
+
+    An id or a number may be a reference, too, such as `4917`. If there are messages with this reference, they come
+    among the others, in the order of acceptance.
+    """
     text, messages = text.strip(), desk.store.messages
     if not text:
         return await messages.search(search)
-    parsed, number = ids.parse(text), number_in(text)
-    if parsed is not None:
-        found = await messages.search(replace(search, id=parsed))
-        if found.hits or found.more is not None:
-            return found
-    if not number:  # also a UUID that is the customer's reference
-        return await messages.search(replace(search, reference=text))
-    found = await messages.search(replace(search, number=number))
-    if search.before is not None:
-        return found
-    # digits may be a reference, too: its messages come first
-    named = (await messages.search(replace(search, reference=text, limit=HITS))).hits
-    known = {hit.message.key for hit in named}
-    return replace(found, hits=named + [hit for hit in found.hits if hit.message.key not in known])
+    named = await messages.search(replace(search, reference=text))
+    id_, number = ids.parse(text), number_in(text)
+    if id_ is None and not number:
+        return named
+    others = replace(search, id=id_, number=number or search.number)
+    if not named.hits and named.more is None:
+        return await messages.search(others)
+    return _both(named, await messages.search(replace(others, accepted_order=True)), search.limit)
+
+
+def _both(one: SearchPage, other: SearchPage, limit: int) -> SearchPage:
+    """Returns the messages of two pages in the order of acceptance, each once, as a page of up to `limit`."""
+    known = {hit.message.key for hit in one.hits}
+    hits = one.hits + [hit for hit in other.hits if hit.message.key not in known]
+    hits, back_to = merged(hits, (one.more, other.more), limit, lambda hit: hit.message.key)
+    reached = next((each.reached for each in (one, other) if each.more == (0, back_to)), None)
+    return SearchPage(hits, (0, back_to) if back_to else None, reached)
+
+
+def merged(
+    lines: Iterable[Line], cursors: Iterable[tuple[int, int] | None], limit: int, key: Callable[[Line], int]
+) -> tuple[list[Line], int]:
+    """Merges the lines of pages with these cursors, newest first. Returns up to `limit` lines, and the key that the
+    next page begins below; 0 at the end.
+
+    A page that ended early may be followed by lines newer than the last line of another page. So lines below the newest
+    cursor are left to the next page.
+    """
+    back_to = max((cursor[1] for cursor in cursors if cursor is not None), default=0)
+    newest = sorted((line for line in lines if key(line) >= back_to), key=key, reverse=True)
+    if len(newest) > limit:
+        back_to = key(newest[limit - 1])
+    return newest[:limit], back_to
 
 
 async def look(desk: Desk, message: str) -> MessageView:
@@ -204,8 +226,7 @@ async def message_file(desk: Desk, text: str, search: Search, kind: ExportFormat
         yield b"".join(line(kind, exported_row(row(hit, accounts, connectors))) for hit in found.hits)
         if found.more is None:
             return
-        # new messages may make a sender rare or frequent, and the order would change with that
-        page = replace(page, before=found.more, accepted_order=found.accepted_order)
+        page = replace(page, before=found.more)
 
 
 async def show(desk: Desk, id: str) -> dict[str, Any]:

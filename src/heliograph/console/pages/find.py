@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heliograph.app.records import Hit, InboundQuery, InboundRecord, Scope, Search
 from heliograph.app.resources import messages
 from heliograph.app.resources.desk import NoSuch
-from heliograph.app.resources.inbound import look, search
+from heliograph.app.resources.inbound import look
 from heliograph.console.menu import MENU, MenuPage
 from heliograph.console.request import PageRequest, PageResponse, PageRoute
 from heliograph.domain.message import ids
@@ -70,10 +70,10 @@ async def _find(request: PageRequest, text: str) -> Findings:
     digits = number_of(text)
     if digits.isascii() and digits.isdigit() and FEWEST_DIGITS <= len(digits) <= 15:
         found.number = digits
-        found.inbound = await search(request.desk, InboundQuery(None, digits, None, MOST))
+        found.inbound = await request.desk.store.inbound.find(InboundQuery(None, digits, None, MOST))
     if found.number or not (digits.isdigit() and len(digits) < FEWEST_DIGITS):
         page = await messages.find(request.desk, text, Search(limit=MOST))
-        found.hits, found.more_hits = page.hits[:MOST], page.more is not None or len(page.hits) > MOST
+        found.hits, found.more_hits = page.hits, page.more is not None
     return found
 
 
@@ -96,8 +96,10 @@ async def _find_names(request: PageRequest, found: Findings, text: str) -> list[
 async def _find_id(request: PageRequest, found: Findings, text: str, key: int, tail: int) -> None:
     page = await messages.find(request.desk, text, Search(limit=MOST))
     found.hits, found.more_hits = page.hits, page.more is not None
-    if len(page.hits) == 1:
-        found.exact.append(f"/messages/{ids.to_hex(page.hits[0].message.key, page.hits[0].message.tail)}")
+    paths = [f"/messages/{ids.to_hex(hit.message.key, hit.message.tail)}" for hit in page.hits]
+    itself = f"/messages/{ids.to_hex(key, tail)}"
+    if len(paths) == 1 or itself in paths:
+        found.exact.append(itself if itself in paths else paths[0])
     try:
         found.inbound = [await look(request.desk, ids.to_hex(key, tail))]
         found.exact.append(f"/inbound/{ids.to_hex(key, tail)}")
@@ -141,7 +143,7 @@ async def _suggestions(request: PageRequest, text: str) -> list[Suggestion]:
         return found
     numbers = [digits]
     if len(digits) >= INDEXED_DIGITS:
-        page = await messages.find(request.desk, digits, Search(limit=OF_A_KIND))
+        page = await request.desk.store.messages.search(Search(number=digits, limit=OF_A_KIND))
         numbers = sorted({hit.message.destination for hit in page.hits if hit.message.destination} | {digits})
     to = [Suggestion(number, "Messages to it", "/messages", {"q": number}) for number in numbers[:OF_A_KIND]]
     return [*to, Suggestion(digits, "Messages from it", "/inbound", {"q": digits}), *found]

@@ -3,10 +3,9 @@
 from typing import Any
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.records import InboundQuery, Scope
+from heliograph.app.records import InboundQuery, InboundRecord, Scope
 from heliograph.app.resources.desk import account_id
-from heliograph.app.resources.inbound import INBOUND, look
-from heliograph.app.resources.inbound import search as find_records
+from heliograph.app.resources.inbound import INBOUND, look, page_of_text
 from heliograph.console.files import inbound_file
 from heliograph.console.request import (
     FormProblem,
@@ -39,15 +38,9 @@ async def live(request: PageRequest) -> PageResponse:
 
 
 async def _found(request: PageRequest) -> dict[str, Any]:
-    problem, found, more = None, [], None
+    problem, found, more = None, list[InboundRecord](), None
     try:
-        if ids.parse(text := request.query.get("q", "").strip()) is not None:
-            found = [await look(request.desk, text)]
-        else:
-            query, account, start = _query(request)
-            page = await find_records(request.desk, query, account)
-            found = [each for each in page if each.message.at >= start]
-            more = found[-1].message.key if len(page) == len(found) == PAGE else None
+        found, more = await page_of_text(request.desk, *await _query(request))
     except Mistake as mistake:
         problem = problem_of(mistake)
     return {
@@ -65,28 +58,24 @@ def _asked(request: PageRequest) -> dict[str, str]:
     return {name: request.query[name] for name in ASKED if request.query.get(name)}
 
 
-def _query(request: PageRequest) -> tuple[InboundQuery, str | None, int]:
-    """Returns the query, the account that is asked for by name, and the earliest time (ms). Raises Fault."""
+async def _query(request: PageRequest) -> tuple[str, InboundQuery, int]:
+    """Returns the text, the query, and the earliest time (ms). Raises Fault and NoSuch."""
     asked = request.query
-    account = asked.get("account", "")
+    text, account = asked.get("q", "").strip(), asked.get("account", "")
     before = parse_key(asked.get("before", ""))
     end = minute_of(asked.get("end", ""), "end")
     if end is not None:
         latest = ids.first_key_at(max(0, end + 60_000))
         before = latest if before is None else min(before, latest)
-    query = InboundQuery(None, number_of(asked.get("q", "").strip()), before, PAGE)
-    if account == UNROUTED:
-        query.account, account = 0, ""
-    return query, account or None, minute_of(asked.get("start", ""), "start") or 0
+    owner = 0 if account == UNROUTED else await account_id(request.desk.store, account) if account else None
+    return text, InboundQuery(owner, number_of(text), before, PAGE), minute_of(asked.get("start", ""), "start") or 0
 
 
 async def download(request: PageRequest) -> PageResponse:
-    query, account, start = _query(request)
-    if account is not None:
-        await account_id(request.desk.store, account)
+    text, query, start = await _query(request)
     asked = {name: mask_search(value) if name == "q" else value for name, value in _asked(request).items()}
     await request.desk.note("inbound.export", "inbound messages", asked)
-    return csv_file("inbound.csv", inbound_file(request.desk, query, account, start))
+    return csv_file("inbound.csv", inbound_file(request.desk, text, query, start))
 
 
 async def show(request: PageRequest, problem: FormProblem | None = None) -> PageResponse:

@@ -52,13 +52,13 @@ class StoredMessages(Operations):
         found = SearchPage([])
         if ending_of(search.error) is None:
             return found
-        if search.accepted_order is None:
-            search = replace(search, accepted_order=(yield from _is_rare(search)))
+        if search.before is None and (yield from _is_rare(search)):
+            search = replace(search, accepted_order=True)
         for rows, start, end, key in _rows(search, indexed):
             found = yield from _page(search, found.hits, rows, {"start": start, "end": end, "key": key})
             if found.more is not None:
                 break
-        return replace(found, accepted_order=bool(search.accepted_order))
+        return found
 
     @browse
     def earnings(self, after: int, end: int, limit: int) -> Steps[list[Earning]]:
@@ -116,13 +116,13 @@ def _page(search: Search, hits: list[Hit], rows: str, cursor: dict[str, int]) ->
     hits = hits + [hit_of(row) for row in page[:limit]]
     if len(page) > limit:
         last = hits[-1].message
-        return SearchPage(hits, (last.time, last.key))
+        return SearchPage(hits, (0 if search.by_acceptance else last.time, last.key))
     # nothing is left, unless the search reached its `effort`
     end = yield from first(Query(f"reached_{rows}", values))
     if end is None:
         return SearchPage(hits)
     time, key = end
-    return SearchPage(hits, (time, key), time_of(key) if search.by_acceptance else time)
+    return SearchPage(hits, (0, key), time_of(key)) if search.by_acceptance else SearchPage(hits, (time, key), time)
 
 
 def _values(search: Search, cursor: dict[str, int], effort: int, limit: int) -> dict[str, Any]:
