@@ -1,12 +1,10 @@
 """An encrypted store with rows that cannot be opened: the gateway starts, ends what they owe, and does all else."""
 
-import asyncio
 import json
 import random
 from binascii import b2a_base64
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,7 +31,7 @@ from tests.simulation.world import NoJournal, SeededIds
 from tests.support.connectors import smpp_connector
 from tests.support.postgres import PostgresOpener
 from tests.support.store import CREDIT, SECOND, Given, SqliteOpener, delivery_of
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S, until
 
 Openers = SqliteOpener | PostgresOpener
 
@@ -117,12 +115,6 @@ def literal(opener: Openers, octets: bytes) -> str:
     return f"x'{octets.hex()}'" if isinstance(opener, SqliteOpener) else f"'\\x{octets.hex()}'::bytea"
 
 
-async def until(is_so: Callable[[], Coroutine[Any, Any, bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not await is_so():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-
 @pytest.fixture
 async def run(opener: Openers) -> AsyncIterator[Run]:
     made = Run(opener)
@@ -146,7 +138,7 @@ async def test_a_message_with_a_damaged_text_fails_and_is_refunded(run: Run) -> 
         states = [await run.state(message) for message in damaged]
         return states == [State.FAILED] * 2 and len(run.sent) == 2 and len(run.arrived) == 2
 
-    await until(done)
+    await until(done, "the end of all messages")
     assert run.sent == {message.key for message in whole}
     for message in damaged:
         end = await delivery_of(run.store, message.key)
@@ -170,7 +162,7 @@ async def test_a_part_that_may_have_been_sent_stays_charged(run: Run) -> None:
         assert record is not None
         return record.queued is None
 
-    await until(done)
+    await until(done, "the end of all messages")
     assert run.sent == set()
     assert await run.state(message) is State.SENT
     assert await run.balance() == CREDITS - 2 * CREDIT
@@ -200,7 +192,7 @@ async def test_a_notice_of_a_damaged_message_from_a_phone_waits_for_a_replay(run
     async def done() -> bool:
         return len(await run.store.notices.ended(9)) == 2 and len(run.arrived) == 1
 
-    await until(done)
+    await until(done, "the end of all messages")
     assert run.arrived[0].key == inbound[2].key
     ended = await run.store.notices.ended(9)
     assert {each.key for each in ended} == {inbound[0].key, inbound[1].key}
@@ -213,7 +205,7 @@ async def test_a_notice_of_a_damaged_message_from_a_phone_waits_for_a_replay(run
     async def told() -> bool:
         return len(run.arrived) == 2
 
-    await until(told)
+    await until(told, "the receipts")
     assert b"first" in run.arrived[1].body
     await run.stop()
 
@@ -230,7 +222,7 @@ async def test_a_damaged_body_of_a_notice_is_made_again(run: Run) -> None:
     async def done() -> bool:
         return len(run.arrived) == 1
 
-    await until(done)
+    await until(done, "the end of all messages")
     assert b"DELIVRD" in run.arrived[0].body
     await run.stop()
 
@@ -246,7 +238,7 @@ async def test_a_damaged_part_counts_as_missing(run: Run) -> None:
     async def done() -> bool:
         return len(await run.store.inbound.find(InboundQuery(limit=9))) == 3
 
-    await until(done)
+    await until(done, "the end of all messages")
     found = {
         (each.message.content, each.message.complete) for each in await run.store.inbound.find(InboundQuery(limit=9))
     }
@@ -269,7 +261,7 @@ async def test_a_connector_and_an_account_with_damaged_secrets_do_not_stop_the_o
     async def done() -> bool:
         return run.sent == {message.key}
 
-    await until(done)
+    await until(done, "the end of all messages")
     await run.stop()
 
 
@@ -326,7 +318,7 @@ async def test_damaged_rows_stay_as_they_are_while_the_others_change_over(run: R
     async def done() -> bool:
         return [await run.state(message) for message in (moved, torn)] == [State.FAILED] * 2
 
-    await until(done)
+    await until(done, "the end of all messages")
     await run.stop()
 
 

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 from tests.support.fork_server import Forked, fork_server
 from tests.support.processes import processes
-from tests.support.timeouts import COMMAND_S, PATIENCE_S
+from tests.support.timeouts import COMMAND_S, PATIENCE_S, REST
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
 
@@ -38,13 +38,17 @@ send to from new accounts, are not held."""
 
 
 def eventually(look: Callable[[], Found | None], what: str, seconds: float = PATIENCE_S, pause: float = 0.02) -> Found:
-    """Polls `look` until its result is true, and returns that. Fails the test after `seconds`."""
+    """Polls `look` until its result is true, and returns that. Fails the test after `seconds`.
+
+    `pause`: seconds between two looks, or more if a look takes long; 0 if the look itself waits."""
     deadline = time.monotonic() + seconds
-    while not (found := look()):
-        if time.monotonic() > deadline:
+    while True:
+        began = time.monotonic()
+        if found := look():
+            return found
+        if (now := time.monotonic()) > deadline:
             raise AssertionError(f"after {seconds:g} s still not: {what}")
-        time.sleep(pause)
-    return found
+        time.sleep(max(pause, REST * (now - began)) if pause else 0)
 
 
 def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:

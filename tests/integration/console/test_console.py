@@ -26,10 +26,10 @@ from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
 from tests.integration.admin.test_refusals import write_refusals
+from tests.support import timeouts
 from tests.support.admin import STATE, AdminHouse, Answered, Browser
 from tests.support.connectors import smpp_connector
 from tests.support.store import CREDIT, Given
-from tests.support.timeouts import PATIENCE_S
 from tests.support.use_case_fakes import PortedServer
 
 NO_MESSAGE = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
@@ -38,10 +38,11 @@ EVIL = "<script>alert(1)</script>"
 
 async def until(look: Callable[[], Awaitable[Answered]], words: str) -> Answered:
     """The page, once it has these words."""
-    async with asyncio.timeout(PATIENCE_S):
-        while words not in text_of(page := await look()):  # noqa: ASYNC110 - pages tell of nothing by themselves
-            await asyncio.sleep(0.01)
-    return page
+
+    async def page_with_words() -> Answered | None:
+        return page if words in text_of(page := await look()) else None
+
+    return await timeouts.until(page_with_words, f"a page with {words}")
 
 
 async def sent(house: AdminHouse, **fields: Any) -> str:

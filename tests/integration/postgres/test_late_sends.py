@@ -17,6 +17,7 @@ from heliograph.app.records import Search
 from heliograph.domain.message.ids import first_key_at
 from tests.support.postgres import LIMITS
 from tests.support.store import HOUR, Given
+from tests.support.timeouts import until
 
 OTHER = 3
 """A connector that is not that of the message's acceptance."""
@@ -41,8 +42,10 @@ async def found(store: PostgresStore, connector: int) -> list[int]:
 
 
 async def until_done_or_held_back(task: asyncio.Task[Any], db: Any) -> None:
-    while not (task.done() or await db.fetchval(_HELD_BACK)):  # noqa: ASYNC110 - the server's doing
-        await asyncio.sleep(0.01)
+    async def is_so() -> bool:
+        return task.done() or bool(await db.fetchval(_HELD_BACK))
+
+    await until(is_so, "it is done or held back")
 
 
 async def test_a_send_that_commits_after_its_block_closed(

@@ -9,7 +9,7 @@ from heliograph.adapters.store import names
 from heliograph.adapters.store.postgres import PostgresStore
 from tests.support.postgres import server
 from tests.support.store import Given
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S, until
 
 SLEEPING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
 
@@ -31,6 +31,8 @@ async def test_it_gives_up_in_time(url: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(names._STATEMENTS, "account", "SELECT $1::text, pg_sleep(600)::text")
     with pytest.raises((TimeoutError, asyncpg.QueryCanceledError)):
         await asyncio.to_thread(names.names_in_database, url, "account", "", 0.5)
-    async with asyncio.timeout(PATIENCE_S):
-        while await server().fetch(SLEEPING, url.rpartition("/")[2]):  # noqa: ASYNC110 - the server ends it
-            await asyncio.sleep(0.05)
+
+    async def is_over() -> bool:
+        return not await server().fetch(SLEEPING, url.rpartition("/")[2])
+
+    await until(is_over, "the end of the statement")

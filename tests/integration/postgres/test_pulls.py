@@ -13,6 +13,7 @@ from heliograph.app.kept_data import RetentionSweep
 from heliograph.domain.message.retention import Stage
 from tests.support.postgres import LIMITS
 from tests.support.store import START, Given
+from tests.support.timeouts import until
 
 NODES = 3
 COMMITS = 60
@@ -44,8 +45,7 @@ async def test_a_slow_commit_holds_back_later_ones_of_its_account(
     await store.commits.record(Facts(inbound=[message(other.id, others)]))
     assert await pulled(store, other.id, 0) == [others]
     second = asyncio.create_task(store.commits.record(Facts(inbound=[message(account.id, quick)])))
-    while not await db.fetchval(_HELD_BACK):  # noqa: ASYNC110 - the server's doing
-        await asyncio.sleep(0.01)
+    await until(lambda: db.fetchval(_HELD_BACK), "it is held back")
     assert await pulled(store, account.id, 0) == []
     await transaction.commit()
     await second
@@ -64,8 +64,7 @@ async def test_a_message_that_is_routed_waits_for_retention_without_holding_up_i
     await transaction.start()
     await db.execute("SELECT 1 FROM retention FOR UPDATE")
     routing = asyncio.create_task(store.inbound.route(unrouted.key, unrouted.tail, account.id, START))
-    while not await db.fetchval(_HELD_BACK):  # noqa: ASYNC110 - the server's doing
-        await asyncio.sleep(0.01)
+    await until(lambda: db.fetchval(_HELD_BACK), "it is held back")
     assert await db.fetchval("SELECT 1 FROM account WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED", account.id)
     await transaction.commit()
     assert (await routing).message.account == account.id

@@ -14,7 +14,7 @@ from tests.support.postgres import LIMITS, server
 from tests.support.schema_catalogue import of_postgres
 from tests.support.schema_versions import later, released
 from tests.support.store import CREDIT, Given
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S, until
 
 DIE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -116,10 +116,7 @@ async def test_a_connection_that_dies_in_a_migration_leaves_nothing(empty: str) 
     migrating = asyncio.create_task(
         open_and_close(empty, later(shipped(), "CREATE TABLE half (a integer); SELECT pg_sleep(600);"))
     )
-    async with asyncio.timeout(PATIENCE_S):
-        while not await rows(empty, DIE):
-            assert not migrating.done(), "it ends before it sleeps"
-            await asyncio.sleep(0.05)
+    await until(lambda: rows(empty, DIE), "the migration sleeps")
     await asyncio.wait([migrating], timeout=PATIENCE_S)
     assert migrating.done(), "the migration goes on without its connection"
     assert isinstance(migrating.exception(), Unavailable)

@@ -16,7 +16,7 @@ from heliograph.app.ports import Unavailable
 from tests.support.postgres import LIMITS, Server, server
 from tests.support.process import Admin
 from tests.support.store import CREDIT, Given
-from tests.support.timeouts import PATIENCE_S
+from tests.support.timeouts import PATIENCE_S, until
 
 ADVERSE = {
     "lock_timeout": "100ms",
@@ -142,8 +142,11 @@ async def test_what_is_accepted_is_kept_though_commits_are_not_synced_by_default
     if since == "meanwhile":
         await lazy.execute(off)
         await lazy.execute("SELECT pg_reload_conf()")
-        while (await lazy.fetch("SHOW synchronous_commit"))[0][0] != "off":  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+        async def is_off() -> bool:
+            return bool((await lazy.fetch("SHOW synchronous_commit"))[0][0] == "off")
+
+        await until(is_off, "the new setting")
     assert not await is_lost(lazy, store)
     await store.close()
 
