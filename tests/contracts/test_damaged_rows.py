@@ -200,7 +200,7 @@ async def test_a_notice_of_a_damaged_message_from_a_phone_waits_for_a_replay(run
     restored = f"UPDATE inbound SET content = (SELECT content FROM backup) WHERE key = {inbound[0].key}"
     await run.opener.execute(restored)
     await run.opener.execute("DROP TABLE backup")
-    assert await run.store.notices.replay(None, inbound[0].key, run.clock.now()) == 1
+    assert await run.store.notices.replay([inbound[0].key], run.clock.now()) == 1
 
     async def told() -> bool:
         return len(run.arrived) == 2

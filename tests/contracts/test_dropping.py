@@ -1,10 +1,10 @@
-"""Administrators who stop the retries of callbacks: in short transactions, however many there are."""
+"""Administrators who stop the retries of callbacks, or retry failed ones: in short transactions, however many."""
 
 import pytest
 
 from heliograph.app.configuration import Account
 from heliograph.app.facts import CallbackRetry, Facts, MessageEnd
-from heliograph.app.ports import Store
+from heliograph.app.ports import Store, Unavailable
 from heliograph.app.records import AuditQuery
 from heliograph.app.resources import callbacks
 from heliograph.app.resources.desk import Desk
@@ -19,8 +19,8 @@ BAD = "bad.example"
 
 @pytest.fixture
 def desk(store: Store, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """A desk that looks at 3 callbacks at once, and drops 2 in a transaction."""
-    monkeypatch.setattr(callbacks, "HOSTS_FROM", 3)
+    """A desk that reads 3 callbacks at once, and changes 2 in a transaction."""
+    monkeypatch.setattr(callbacks, "READ_AT_ONCE", 3)
     monkeypatch.setattr(callbacks, "BATCH", 2)
     return Desk(store, SetClock())
 
@@ -62,3 +62,56 @@ async def test_callbacks_of_many_messages_are_dropped(desk: Desk, given: Given, 
     assert [(each.target, each.details["callbacks"]) for each in lines] == [
         ("1 message", "1"), ("2 messages", "2"), ("2 messages", "2"),
     ]  # fmt: skip
+
+
+async def failed(desk: Desk, given: Given, account: Account, count: int) -> list[str]:
+    """Returns the ids of messages with a failed callback."""
+    messages = [await owe(given, account, BAD) for _ in range(count)]
+    assert await callbacks.drop(desk, messages, None) == {"count": count}
+    return messages
+
+
+async def replay_counts(desk: Desk) -> list[int]:
+    """Returns the number of callbacks in each entry of the audit log, in each transaction one."""
+    lines = await desk.store.audit_log.find(AuditQuery(action="callback.replay"))
+    return [int(each.details["callbacks"]) for each in lines]
+
+
+async def test_failed_callbacks_are_retried_in_short_transactions(desk: Desk, given: Given, account: Account) -> None:
+    other = await given.account("other")
+    theirs = await failed(desk, given, other, 3)
+    mine = await failed(desk, given, account, 7)
+    theirs += await failed(desk, given, other, 2)
+    assert await callbacks.replay(desk, account.name) == {"count": 7}
+    assert {each.message_id for each in await desk.store.notices.owed(99)} == set(mine)
+    assert {each.message_id for each in await desk.store.notices.ended(99)} == set(theirs)
+    counts = await replay_counts(desk)
+    assert (max(counts), sum(counts)) == (2, 7)
+    assert await callbacks.replay(desk, None) == {"count": 5}
+    assert await desk.store.notices.ended(99) == []
+    assert await callbacks.replay(desk, None) == {"count": 0}
+    with pytest.raises(Fault, match="no account nobody"):
+        await callbacks.replay(desk, "nobody")
+
+
+async def test_a_stop_among_the_retries_loses_none(
+    desk: Desk, given: Given, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third transaction of four fails."""
+    messages = await failed(desk, given, account, 5)
+    counting, runs = callbacks._counting, iter((True, True, False, True, True))
+
+    def stopping(desk: Desk, action: str, target: str) -> Store:
+        if not next(runs):
+            raise Unavailable("stopped")
+        return counting(desk, action, target)
+
+    monkeypatch.setattr(callbacks, "_counting", stopping)
+    with pytest.raises(Unavailable):
+        await callbacks.replay(desk, None)
+    retried = {each.message_id for each in await desk.store.notices.owed(99)}
+    left = {each.message_id for each in await desk.store.notices.ended(99)}
+    assert retried
+    assert left
+    assert (retried | left, retried & left) == (set(messages), set())
+    assert await callbacks.replay(desk, None) == {"count": len(left)}

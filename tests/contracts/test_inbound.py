@@ -24,7 +24,7 @@ from heliograph.domain.message.ids import to_uuid
 from heliograph.domain.message.way import Way
 from heliograph.domain.money.amounts import EntryKind
 from heliograph.domain.numbers.number_rules import InboundNumber
-from tests.support.store import NODE, START, Given, Opener
+from tests.support.store import NODE, START, Given, Opener, replay_failed
 
 OTHER_NODE = 8
 SET = PartSet(1, "4917012345678", "3388", 77, 3)
@@ -289,8 +289,8 @@ async def test_a_message_is_claimed_ended_and_replayed_as_a_receipt_is(
     assert found is not None
     assert found.callback is not None
     assert (found.callback.end, found.callback.url) == (CallbackEnd.GONE, "https://customer.example/mo")
-    assert await store.notices.replay(account.id + 1, None, START + 9) == 0
-    assert await store.notices.replay(account.id, None, START + 9) == 1
+    assert await replay_failed(store, START + 9, account.id + 1) == 0
+    assert await replay_failed(store, START + 9, account.id) == 1
     (claimed,) = await store.notices.claim(9, START + 9, NODE)
     assert (claimed.key, claimed.body, claimed.attempts) == (one.key, b"x", 0)
     assert await store.upkeep.audit() == []
@@ -301,7 +301,7 @@ async def test_a_callback_that_ended_at_once_is_replayed(store: Store, given: Gi
     await store.commits.record(
         Facts(inbound=[one], callbacks=[CallbackDone(account.id, one.key, CallbackEnd.FAILED, 500, 2, START)])
     )
-    assert await store.notices.replay(None, one.key, START) == 1
+    assert await store.notices.replay([one.key], START) == 1
     (claimed,) = await store.notices.claim(9, START, NODE)
     assert claimed.key == one.key
 

@@ -27,7 +27,7 @@ from heliograph.app.ports import Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
 from tests.contracts.conftest import STORES
-from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener
+from tests.support.store import CREDIT, HOUR, NODE, START, Given, Opener, replay_failed
 
 URL = "https://customer.example/hook"
 
@@ -177,8 +177,8 @@ async def test_administrators_see_it_among_the_callbacks(store: Store, given: Gi
     assert await store.notices.drop([view.key], given.now) == 1
     (view,) = await store.notices.ended(10)
     assert (view.message_id, view.account, view.url, view.end) == (None, account.id, URL, CallbackEnd.FAILED)
-    assert await store.notices.replay(account.id + 1, None, given.now) == 0
-    assert await store.notices.replay(account.id, None, given.now) == 1
+    assert await replay_failed(store, given.now, account.id + 1) == 0
+    assert await replay_failed(store, given.now, account.id) == 1
     assert await lows(given) == [(4, 5)]
     assert await store.upkeep.audit() == []
 

@@ -20,7 +20,7 @@ from heliograph.domain.message.extras import Extras
 from heliograph.domain.message.ids import to_hex
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
-from tests.support.store import NODE, START, Given, Opener
+from tests.support.store import NODE, START, Given, Opener, replay_failed
 
 OTHER_NODE = 8
 
@@ -134,7 +134,7 @@ async def test_whose_notice_it_is_is_known_however_it_came_to_be_owed(
     await under_way(given, other, Delivery.ENROUTE)
     replayed = await ended(given, account)
     await store.commits.record(done(replayed, CallbackEnd.FAILED))
-    assert await store.notices.replay(None, None, START + 3) == 1
+    assert await replay_failed(store, START + 3) == 1
     assert await store.notices.accounts(-1, 10) == [(account.id, START + 3), (other.id, START + 1)]
     [claimed] = await store.notices.claim(9, START + 3, NODE, [account.id])
     assert claimed.key == replayed.key
@@ -193,7 +193,7 @@ async def test_the_first_end_stays(store: Store, given: Given, account: Account)
     await store.commits.record(done(message, CallbackEnd.FAILED))
     await store.commits.record(done(message, CallbackEnd.DELIVERED))
     assert (await store.upkeep.backlog())["callbacks_failed"] == 1
-    assert await store.notices.replay(None, None, START + 30) == 1
+    assert await replay_failed(store, START + 30) == 1
     (owed,) = await store.notices.claim(10, START + 30, NODE)
     assert owed.body == b"id=1"
 
@@ -204,19 +204,19 @@ async def test_a_replay_sends_the_same_octets_with_all_its_time_again(
     message = await ended(given, account)
     await store.commits.record(retry(message, attempts=9))
     await store.commits.record(done(message, CallbackEnd.FAILED))
-    assert await store.notices.replay(None, message.key, START + 100) == 1
+    assert await store.notices.replay([message.key], START + 100) == 1
     assert await store.notices.next_due() == START + 100
     (owed,) = await store.notices.claim(10, START + 100, NODE)
     assert (owed.body, owed.attempts, owed.first) == (b"id=1", 0, START + 100)
     await store.commits.record(done(message, CallbackEnd.DELIVERED))
     assert (await store.upkeep.backlog())["callbacks_failed"] == 0
-    assert await store.notices.replay(None, None, START + 200) == 0
+    assert await replay_failed(store, START + 200) == 0
 
 
 async def test_a_callback_that_ended_at_once_can_be_replayed(store: Store, given: Given, account: Account) -> None:
     message = await ended(given, account)
     await store.commits.record(done(message, CallbackEnd.GONE))
-    assert await store.notices.replay(account.id, None, START + 100) == 1
+    assert await replay_failed(store, START + 100, account.id) == 1
     (owed,) = await store.notices.claim(10, START + 100, NODE)
     assert isinstance(owed.subject, ReachedState)
     assert (owed.subject.message, owed.body) == (message, b"")
@@ -229,11 +229,10 @@ async def test_what_is_replayed(store: Store, given: Given, account: Account) ->
     for message in (*mine[:2], theirs):
         await store.commits.record(done(message, CallbackEnd.FAILED))
     await store.commits.record(done(mine[2], CallbackEnd.DELIVERED))
-    assert await store.notices.replay(other.id, mine[0].key, START) == 0
-    assert await store.notices.replay(account.id, mine[0].key, START) == 1
-    assert await store.notices.replay(account.id, None, START) == 1
-    assert await store.notices.replay(None, None, START) == 1
-    assert await store.notices.replay(None, mine[2].key, START) == 0
+    assert await store.notices.replay([mine[0].key], START) == 1
+    assert await replay_failed(store, START, account.id) == 1
+    assert await replay_failed(store, START) == 1
+    assert await store.notices.replay([mine[2].key], START) == 0
     claimed = {owed.key for owed in await store.notices.claim(10, START, NODE)}
     assert claimed == {mine[0].key, mine[1].key, theirs.key}
 
@@ -318,7 +317,7 @@ async def test_callbacks_of_states_are_listed_replayed_and_dropped(
     await store.commits.record(Facts(callbacks=[gone]))
     [failed] = await store.notices.ended(10)
     assert (failed.key, failed.account, failed.code) == (owed.key, account.id, 410)
-    assert await store.notices.replay(account.id, None, START + 30) == 1
+    assert await replay_failed(store, START + 30, account.id) == 1
     [claimed] = await store.notices.claim(10, START + 30, NODE)
     assert isinstance(claimed.subject, ReachedState)
     await store.queue.release(NODE)

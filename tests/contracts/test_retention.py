@@ -29,7 +29,7 @@ from heliograph.domain.message.ids import first_key_at
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.retention import REDACTED_CODING, SCHEDULED, Stage
 from heliograph.domain.message.way import Way
-from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given
+from tests.support.store import CREDIT, HOUR, NODE, SECOND, START, Given, replay_failed
 
 PHONE, OTHER = "4917012345678", "447700900123"
 URL = "https://customer.example/r"
@@ -255,12 +255,12 @@ async def test_a_failed_callback_is_told_again_only_while_its_number_is_known(
     message = await _to_be_told_again(given, account.id)
     await told(store, message, CallbackEnd.FAILED)
     assert await swept(store, account.id, Stage.TEXT, START + 1) == 1
-    assert await store.notices.replay(account.id, None, START + 20) == 1
+    assert await replay_failed(store, START + 20, account.id) == 1
     (owed,) = await store.notices.claim(1, START + 20, NODE)
     assert owed.body == b""  # with the text in it, it was forgotten
     await told(store, message, CallbackEnd.FAILED)
     assert await swept(store, account.id, Stage.NUMBER, START + 1) == 1
-    assert await store.notices.replay(account.id, None, START + 30) == 0
+    assert await replay_failed(store, START + 30, account.id) == 0
 
 
 async def test_a_reference_of_a_redacted_request_is_not_sent_twice(
@@ -508,7 +508,7 @@ async def test_notices_of_low_balances_go_once_they_ended(store: Store, given: G
     assert await store.retention.drop_balance_notices(account.id, LATER, 1) == 1
     assert await store.retention.drop_balance_notices(account.id, LATER, 10) == 1
     assert await store.notices.ended(10) == []
-    assert await store.notices.replay(None, None, LATER) == 0
+    assert await replay_failed(store, LATER) == 0
     assert len(await store.notices.claim(9, LATER, NODE)) == 1
     await store.retention.drop_balance_notices(silent.id, LATER, 10)
     assert await store.upkeep.audit() == []

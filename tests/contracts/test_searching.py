@@ -360,7 +360,7 @@ async def test_dropped_callbacks_have_ended_and_can_be_replayed(store: Store, gi
         (first.key, CallbackEnd.FAILED, 0, START + 20),
     ]
     assert [each.key for each in await store.notices.ended(9, second.key)] == [first.key]
-    assert await store.notices.replay(None, first.key, START + 30) == 1
+    assert await store.notices.replay([first.key], START + 30) == 1
     assert [each.key for each in await store.notices.owed(9)] == [first.key]
     assert await store.upkeep.audit() == []
 

@@ -10,7 +10,7 @@ from heliograph.app.notices.notifier import Notifier
 from heliograph.app.ports import Store
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.way import Way
-from tests.support.store import HOUR, NODE, START, Given
+from tests.support.store import HOUR, NODE, START, Given, replay_failed
 from tests.support.use_case_fakes import NotedGathering, SetClock
 
 KEPT = 72 * HOUR
@@ -162,7 +162,7 @@ async def test_a_notice_that_nobody_could_deliver_is_replayed(store: Store, give
     ends = {view.key: (view.end, view.code) for view in await store.notices.ended(10)}
     assert ends == {refused.key: (CallbackEnd.FAILED, 0x45), unreachable.key: (CallbackEnd.FAILED, 0)}
 
-    assert await store.notices.replay(account.id, None, clock.now()) == 2
+    assert await replay_failed(store, clock.now(), account.id) == 2
     loft.pigeons.pigeons = {account.id: 5}
     await loft.take_up()
     assert [each.key for each in loft.pigeons.sent] == [refused.key, unreachable.key]

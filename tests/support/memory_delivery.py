@@ -637,14 +637,13 @@ class MemoryNotices(MemoryReading):
         rows = self._open().retries.values()
         return min((row.due for row in rows if row.node is None and row.due is not None), default=None)
 
-    async def replay(self, account: int | None, key: int | None, now: int) -> int:
+    async def replay(self, keys: Sequence[int], now: int) -> int:
         rows = self._open()
         ended = [
             done.key
             for done in rows.callbacks.values()
             if done.end is not CallbackEnd.DELIVERED
-            and key in (None, done.key)
-            and account in (None, self._subject(rows, done.key).account)
+            and done.key in keys
             and not redacted(self._subject(rows, done.key))
         ]
         for each in ended:

@@ -238,10 +238,8 @@ class Shards:
         found = await self._each(lambda store: store.notices.next_due())
         return min((at for at in found if at is not None), default=None)
 
-    async def notices_replay(self, account: int | None, key: int | None, now: int) -> int:
-        if account is not None:
-            return await self.of(account).notices.replay(account, key, now)
-        return sum(await self._each(lambda store: store.notices.replay(None, key, now)))
+    async def notices_replay(self, keys: Sequence[int], now: int) -> int:
+        return sum(await self._each(lambda store: store.notices.replay(keys, now)))
 
     # --- after a crash
 

@@ -191,6 +191,12 @@ class Given:
         return message
 
 
+async def replay_failed(store: Store, now: int, account: int | None = None) -> int:
+    """Makes failed notices pending again, of an account or of all. Returns how many."""
+    keys = [each.key for each in await store.notices.ended(1_000) if account in (None, each.account)]
+    return await store.notices.replay(keys, now)
+
+
 async def delivery_of(store: Store, key: int) -> tuple[Delivery | None, str, int] | None:
     """State, error code and time of the message's final; None if it has none, or none with a state. The state of a
     held message is None."""

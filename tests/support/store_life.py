@@ -341,7 +341,9 @@ class Life:
                     await self.record(callbacks=[CallbackDone(account, key, end, 200, tries + 1, self.now)])
         account = self.chance.choice(self.accounts)
         if self.likely(0.2):
-            await self.same("replay", lambda store: store.notices.replay(account, None, self.now))
+            failed = await self.same("ended", lambda store: store.notices.ended(1_000))
+            keys = [each.key for each in failed if each.account == account]
+            await self.same("replay", lambda store: store.notices.replay(keys, self.now))
         if self.likely(0.2):
             keys = [each.key for each in await self.same("owed", lambda store: store.notices.owed(3))]
             await self.same("drop", lambda store: store.notices.drop(keys, self.now))

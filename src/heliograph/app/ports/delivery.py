@@ -174,8 +174,8 @@ class Notices(Protocol):
     async def next_due(self) -> int | None:
         """Returns the earliest due time of an unclaimed notice."""
 
-    async def replay(self, account: int | None, key: int | None, now: int) -> int:
-        """Makes failed notices pending again: of a message, of the account, or all. Returns how many."""
+    async def replay(self, keys: Sequence[int], now: int) -> int:
+        """Makes failed notices pending again, unless their message was redacted; returns how many."""
 
     async def failing(self, often: int, many: int, limit: int) -> list[tuple[str, int]]:
         """Returns the names of accounts with a pending webhook that failed `often` times, or with `many` that failed.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from heliograph.app.ports import Store
@@ -20,7 +20,10 @@ MOST_AT_ONCE: Final = 100_000
 """The most messages of a request."""
 
 BATCH: Final = 1_000
-"""Callbacks that a transaction drops."""
+"""Callbacks that a transaction drops or makes pending again."""
+
+READ_AT_ONCE: Final = 5_000
+"""Callbacks that are read at once to be dropped or retried."""
 
 HOSTS_FROM: Final = 5_000
 """Pending callbacks that the list of failing receivers is made from. They are the callbacks that are due first."""
@@ -51,14 +54,23 @@ async def failing_hosts(desk: Desk, account: str | None = None) -> list[dict[str
 
 
 async def replay(desk: Desk, account: str | None) -> dict[str, int]:
-    """Makes failed callbacks pending again, of an account or of all accounts."""
+    """Makes failed callbacks pending again, of an account or of all accounts.
+
+    Up to BATCH callbacks are changed in a transaction, each with an entry in the audit log.
+    """
     owner = None
     if account is not None:
         found = await desk.store.accounts.find(account)
         if found is None:
             raise Fault(NOT_FOUND, f"There is no account {account}.", "account")
         owner = found[0].id
-    return {"count": await _counting(desk, "callback.replay", account or "all").notices.replay(owner, None, desk.now)}
+    replayed = 0
+    before: int | None = None  # a callback that fails again meanwhile is not below it, and not retried twice
+    while ended := await desk.store.notices.ended(READ_AT_ONCE, before):
+        keys = [each.key for each in ended if owner in (None, each.account)]
+        replayed += await _change(desk, "replay", keys, account or "all")
+        before = ended[-1].key
+    return {"count": replayed}
 
 
 async def replay_message(desk: Desk, message: str) -> None:
@@ -74,7 +86,7 @@ async def replay_message(desk: Desk, message: str) -> None:
 async def replay_notice(desk: Desk, key: int, tail: int, account: str) -> None:
     """Makes the failed callback of a message, outbound or inbound, pending again."""
     entry = desk.entry("callback.replay", ids.to_hex(key, tail), {"account": account})
-    if await desk.store.noting(lambda count: entry if count else None).notices.replay(None, key, desk.now) == 0:
+    if await desk.store.noting(lambda count: entry if count else None).notices.replay([key], desk.now) == 0:
         raise Fault(CONFLICT, "The callback of this message has not failed, so it cannot be retried.")
 
 
@@ -93,7 +105,7 @@ async def drop(desk: Desk, messages: list[str] | None, host: str | None, account
     keys = [parsed[0] for each in messages if (parsed := ids.parse(each)) is not None]
     if len(keys) != len(messages):
         raise invalid("messages", "The list has a word that is not an id of a message.")
-    return {"count": await _drop(desk, keys)}
+    return {"count": await _change(desk, "drop", keys)}
 
 
 async def _drop_host(desk: Desk, host: str, account: str | None) -> int:
@@ -102,24 +114,26 @@ async def _drop_host(desk: Desk, host: str, account: str | None) -> int:
     owner = None if account is None else await account_id(desk.store, account)
     found = dropped = 0
     after: tuple[int, int] | None = None
-    while owed := await desk.store.notices.owed(HOSTS_FROM, after, owner):
+    while owed := await desk.store.notices.owed(READ_AT_ONCE, after, owner):
         keys = [each.key for each in owed if _failing_host(each) == host]
         found += len(keys)
-        dropped += await _drop(desk, keys, host)
+        dropped += await _change(desk, "drop", keys, host)
         after = owed[-1].due or 0, owed[-1].key
     if not found:
         raise Fault(NOT_FOUND, f"There is no failing receiver {host}.", "host")
     return dropped
 
 
-async def _drop(desk: Desk, keys: Sequence[int], host: str = "") -> int:
-    """Returns the number of callbacks that were dropped. The audit log names the `host`, or else their number."""
-    dropped = 0
+async def _change(desk: Desk, change: Literal["drop", "replay"], keys: Sequence[int], target: str = "") -> int:
+    """Changes callbacks, BATCH in a transaction. Returns how many were changed. The audit log names the `target`, or
+    else their number."""
+    changed = 0
     for start in range(0, len(keys), BATCH):
         batch = keys[start : start + BATCH]
-        audited = _counting(desk, "callback.drop", host or counted(len(batch), "message"))
-        dropped += await audited.notices.drop(batch, desk.now)
-    return dropped
+        audited = _counting(desk, f"callback.{change}", target or counted(len(batch), "message"))
+        run = audited.notices.drop if change == "drop" else audited.notices.replay
+        changed += await run(batch, desk.now)
+    return changed
 
 
 def _counting(desk: Desk, action: str, target: str) -> Store:

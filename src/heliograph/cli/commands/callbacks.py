@@ -58,7 +58,10 @@ def status(invocation: Invocation, account: str | None) -> None:
 @click.option("--all", "everything", is_flag=True, help="All failed callbacks of all accounts.")
 @click.pass_obj
 def replay(invocation: Invocation, name: str | None, message: str | None, everything: bool) -> None:
-    """Retries failed callbacks, including callbacks refused with 410."""
+    """Retries failed callbacks, including callbacks refused with 410.
+
+    1,000 are retried in a transaction. After an interruption, the command retries the rest.
+    """
     if (name is not None) + (message is not None) + everything != 1:
         raise Failure("Choose the callbacks to retry: --account NAME, --message ID or --all.")
     if message is not None and ids.parse(message) is None:

@@ -44,13 +44,13 @@ class StoredNotices(Operations):
         return None if due is None else int(due)
 
     @write
-    def replay(self, account: int | None, key: int | None, now: int) -> Steps[int]:
-        rows = yield Q.ended_keys(account=account, key=key)
-        keys = [key for (key,) in rows]
-        if keys:
-            yield Q.owe_again(keys=keys, now=now)
-            yield Q.undo_ends(keys=keys)
-        return len(keys)
+    def replay(self, keys: Sequence[int], now: int) -> Steps[int]:
+        rows = yield Q.replayable(keys=list(keys))
+        replayed = [key for (key,) in rows]
+        if replayed:
+            yield Q.owe_again(keys=replayed, now=now)
+            yield Q.undo_ends(keys=replayed)
+        return len(replayed)
 
     @listing
     def failing(self, often: int, many: int, limit: int) -> Steps[list[tuple[str, int]]]:

@@ -7,12 +7,9 @@ SELECT key FROM claim_retries_of(:accounts, :limit, :now, :node);
 -- claim_parked: Claims parked notices of some accounts by a way, up to a limit for each, oldest first.
 SELECT key FROM claim_parked(:way, :accounts, :limit, :node);
 
--- ended_keys: Undelivered notices with a message that was not redacted since: of a message, of an account, or all.
+-- replayable: Keys of the undelivered notices among these with a message that was not redacted since.
 SELECT c.key FROM callback AS c LEFT JOIN message AS m ON m.key = {subject(c.key)} LEFT JOIN inbound AS i ON i.key = c.key
-LEFT JOIN balance_notice AS b ON b.id = {LOW_BALANCE} - c.key
-WHERE c."end" <> {CallbackEnd.DELIVERED}
-  AND (:account::bigint IS NULL OR coalesce(m.account, i.account, b.account) = :account)
-  AND (:key::bigint IS NULL OR c.key = :key)
+WHERE c.key {among(keys)} AND c."end" <> {CallbackEnd.DELIVERED}
   AND (m.key IS NULL OR m.destination <> '') AND (i.key IS NULL OR i.coding <> {REDACTED_CODING} AND i.sender <> '')
 ORDER BY c.key FOR UPDATE OF c;
 
