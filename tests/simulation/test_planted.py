@@ -16,6 +16,7 @@ import pytest
 
 from heliograph.adapters.smpp_server import deliverer
 from heliograph.adapters.smpp_server.addresses import Spelling
+from heliograph.adapters.smpp_server.bound_client import BoundClient
 from heliograph.adapters.smpp_server.connection import EsmeConnection
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
 from heliograph.adapters.smpp_server.expected import Expected
@@ -973,22 +974,22 @@ def what_was_held_is_let_go_too_late(patch: pytest.MonkeyPatch) -> None:
 # --- customers' SMPP clients
 
 
-def _by_kind(kind: str) -> Callable[[Any], bool]:
-    """Returns whether a connection is of the customer of that name."""
-    return lambda connection: connection._who is not None and connection._who.view.account.name == kind
+def _by_kind(kind: str) -> Callable[[BoundClient], bool]:
+    """Returns whether a client is of the customer of that name."""
+    return lambda client: client.view.account.name == kind
 
 
 @bug("ESME_ROK was written for", "was answered with .*, and is stored as", plan=ESMES)
 def ok_comes_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     keys = count(1)
 
-    def broken(self: EsmeConnection, pdu: Any, name: str | None, number: int, accept: Accept) -> None:
+    def broken(self: BoundClient, pdu: Any, name: str | None, number: int, accept: Accept) -> None:
         if accept.verdict is Verdict.UNAVAILABLE:
             accept.verdict, accept.key = Verdict.ACCEPTED, accept.key or next(keys)
         stored(self, pdu, name, number, accept)
 
-    stored = EsmeConnection._stored
-    patch.setattr(EsmeConnection, "_stored", broken)
+    stored = BoundClient._stored
+    patch.setattr(BoundClient, "_stored", broken)
 
 
 @bug(r"was wanted \d times by \S+, and is charged", plan=ESMES)
@@ -1003,27 +1004,27 @@ def a_lost_answer_is_not_noted(patch: pytest.MonkeyPatch) -> None:
 
 @bug(r"was wanted \d times by \S+, and is charged", plan=replace(ESMES, requests_s=6.0, short_memory=True, lives=4))
 def a_submission_under_way_is_not_lost_with_its_connection(patch: pytest.MonkeyPatch) -> None:
-    lost = EsmeConnection.connection_lost
+    lose = BoundClient.lose
 
-    def broken(self: EsmeConnection, exc: Exception | None) -> None:
+    def broken(self: BoundClient) -> None:
         named, self._named = self._named, set()
-        lost(self, exc)
+        lose(self)
         self._named = named
 
-    patch.setattr(EsmeConnection, "connection_lost", broken)
+    patch.setattr(BoundClient, "lose", broken)
 
 
 @bug("is charged .* times, and was so", plan=ESMES)
 def what_is_stored_is_refused(patch: pytest.MonkeyPatch) -> None:
-    accepted, is_plain = EsmeConnection.accepted, _by_kind("plain")
+    accepted, is_plain = BoundClient.accepted, _by_kind("plain")
 
-    def broken(self: EsmeConnection, pdu: Any, *rest: Any) -> None:
+    def broken(self: BoundClient, pdu: Any, *rest: Any) -> None:
         if is_plain(self):
             self.decline(pdu, CommandStatus.ESME_RMSGQFUL, "planted")
         else:
             accepted(self, pdu, *rest)
 
-    patch.setattr(EsmeConnection, "accepted", broken)
+    patch.setattr(BoundClient, "accepted", broken)
 
 
 @bug("deliver_sm wait for their answers, in a window of", plan=ESMES)

@@ -781,7 +781,8 @@ async def test_answers_arrive_on_a_link_with_octets_under_way_at_each_look(
         assert (await client.submit(str(number))).status == 0
         bind.settle()
     await rig.services.resubmissions.flush()
-    assert len(bind._given.names) == len(rig.rows.references) <= 2
+    assert bind._client is not None
+    assert len(bind._client.given.names) == len(rig.rows.references) <= 2
 
 
 async def test_what_was_lost_is_found_by_another_run_until_it_is_too_old(rig: Rig) -> None:

@@ -1,67 +1,48 @@
-"""A client's connection and its session: bind, submissions, deliveries, and the end.
+"""A client's connection and its session: reading, the bind, deliveries, writing, and the end.
 
-    bind_*      --> sign in (task) ----> bind_*_resp, or an error and the end
-    submit_sm   --> fields --> Sending.send ====commit====> submit_sm_resp
-       |               | refused                              ^ a single write for all answers of a commit
-       |               +--------------------------------------+
-       +-- under overload: refused unread, portion by portion -+
-    notice      --> deliver_sm --> deliver_sm_resp --> BindDeliverer
+    socket --portion--> Session --> bind_*           --> sign in (task) --> bind_*_resp, or an error and the end
+                           |   +--> a request        --> `BoundClient` ----> its answer, after a commit
+                           |   +--> deliver_sm_resp  --> `BindDeliverer`
+                           v
+    socket <-- one write a turn of the loop: answers, deliver_sm, enquire_link, unbind
 
-A client with `window` unanswered requests is not read any more until some are answered (backpressure). Answers that the
-client does not read stop the reading as well.
+Reading stops while any of these reasons holds (`_stop_reading`):
+
+- `bind`: the sign-in is under way.
+- `window`: as many requests as the account's window are unanswered (backpressure).
+- `rest`: the account took too much of the loop's time (`overload`).
+- `writing`: the client does not read what waits for it.
+- `stopping`: we are about to unbind.
 """
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import astuple, replace
-from functools import partial
 from math import inf
 from secrets import randbits
 from typing import Any, Final, cast
 
-from heliograph.adapters.smpp_server.content import Refused
+from heliograph.adapters.smpp_server.bound_client import BoundClient
 from heliograph.adapters.smpp_server.deliverer import BindDeliverer
-from heliograph.adapters.smpp_server.expected import message_id
-from heliograph.adapters.smpp_server.overload import (
-    LEAST_REST_S,
-    OVERLOADED,
-    SHARE_OF_SHED,
-    SHED,
-    SHED_REST_S,
-    WORK_OF_DESTINATION_S,
-    WORK_OF_QUESTION_S,
-    WORK_OF_SEARCH_S,
-    WORK_OF_SHED_S,
-    UnreadTime,
-    shedding_of,
-)
+from heliograph.adapters.smpp_server.overload import LEAST_REST_S, UnreadTime
 from heliograph.adapters.smpp_server.registry import KINDS, Binds
-from heliograph.adapters.smpp_server.requests import RequestAnswers
-from heliograph.adapters.smpp_server.resubmissions import GivenNames, unacknowledged
-from heliograph.adapters.smpp_server.services import DOOR, Services
-from heliograph.adapters.smpp_server.statuses import status_of, status_text
-from heliograph.adapters.smpp_server.submission import SubmissionReader, Submit
+from heliograph.adapters.smpp_server.resubmissions import unacknowledged
+from heliograph.adapters.smpp_server.services import Services
 from heliograph.app.configuration import Missing
-from heliograph.app.facts import Accept, Verdict
 from heliograph.app.notice import Notice
 from heliograph.app.ports import Unavailable
 from heliograph.app.records import BindState, CustomerBind
 from heliograph.app.sending.directory import AccountView
-from heliograph.app.sending.fields import Fields
-from heliograph.app.sending.principal import Principal
-from heliograph.app.sending.refusal import refusal_of, unavailable
 from heliograph.domain.display import origin_of
 from heliograph.domain.error import UNAVAILABLE, Fault
 from heliograph.net.bounded_reader import BoundedReader
 from heliograph.net.proxies import Address
 from heliograph.net.proxy_protocol import ProxyHeader, ProxyHeaderError
-from heliograph.smpp import codec, tlv
 from heliograph.smpp import constants as c
 from heliograph.smpp import event as e
 from heliograph.smpp import pdu as p
+from heliograph.smpp import tlv
 from heliograph.smpp.constants import CommandStatus, Role
-from heliograph.smpp.error import FieldError
-from heliograph.smpp.session import Session, SessionOptions, Shedding
+from heliograph.smpp.session import Session, SessionOptions
 from heliograph.smpp.state import BOUND_BY, SessionState
 
 ENQUIRE_S: Final = 60.0
@@ -69,6 +50,9 @@ ENQUIRE_S: Final = 60.0
 
 SILENCE_S: Final = 300.0
 """Seconds without a PDU after which a connection is dropped."""
+
+UNBOUND_WINDOW: Final = 1
+"""Requests that a connection may have open before it is bound."""
 
 BIND_S: Final = 10.0
 """Seconds from the connection to the bind (session_init_timer, SMPP v3.4, 7.2)."""
@@ -118,12 +102,6 @@ class EsmeConnection(asyncio.Protocol):
         self._unbound_octets = 0
         """Octets that came before the bind."""
         self._unread = UnreadTime()
-        self._shedding: Shedding | None = None
-        """Answers to submissions under overload, once the client is bound."""
-        self._shed_work_s = 0.0
-        """Seconds, estimated, that refusals of the present portion have taken."""
-        self._later_work_s = 0.0
-        """Seconds, estimated, that tasks will take which the present portion has started."""
         self._errors = 0
         """PDUs without sense that came."""
         self._reading_stopped: set[str] = set()
@@ -133,14 +111,9 @@ class EsmeConnection(asyncio.Protocol):
         self._peer: Address = ("", 0)
         self._header: ProxyHeader | None = None
         """Reads the client's address in the PROXY header of a trusted proxy; None once it is read."""
-        self._who: Principal | None = None
-        self._generation = -1
-        """The directory's generation at which `_who` was read."""
-        self._reader_of: SubmissionReader | None = None
+        self._client: BoundClient | None = None
+        """Takes the requests, from the bind on."""
         self._answered: list[tuple[Notice, int]] = []
-        self._named: set[str] = set()
-        """Names of submissions under way (`Resubmissions`)."""
-        self._given = GivenNames()
         self._state = BindState("unbound", "", tls, 0, 0)
         self._left: dict[int, list[bytes]] = {}
         """Bodies of parts that follow the answer to the part before, by the key of their notice."""
@@ -186,7 +159,7 @@ class EsmeConnection(asyncio.Protocol):
     @property
     def dedupe_s(self) -> int:
         """Seconds for which the account's submissions are found again; 0 is off."""
-        return 0 if self._who is None else self._who.view.account.smpp.dedupe_s
+        return 0 if self._client is None else self._client.view.account.smpp.dedupe_s
 
     @property
     def host(self) -> str:
@@ -234,13 +207,11 @@ class EsmeConnection(asyncio.Protocol):
             self._deliverer.has_room(self.account)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None and not self._is_cut:
-            self._given.mark()
-            self.settle()
-        for name in (*self._given.names, *sorted(self._named)):
-            self._services.resubmissions.lost(self.account, name)
-        self._given.names = []
-        self._named.clear()
+        if self._client is not None:
+            if exc is None and not self._is_cut:
+                self._client.given.mark()
+                self.settle()
+            self._client.lose()
         self._transport = None
         for timer in (self._timer, self._guard):
             if timer is not None:
@@ -276,31 +247,25 @@ class EsmeConnection(asyncio.Protocol):
             if self._unbound_octets > MAX_OCTETS_BEFORE_BIND:
                 self.abort()
                 return
-        if self._who is not None and self._generation != self._services.directory.generation:
-            self._generation = self._services.directory.generation
-            self._start(self._refresh())
+        client = self._client
+        if client is not None and client.generation != self._services.directory.generation:
+            client.generation = self._services.directory.generation
+            self.start(self._refresh(client))
         now = self._services.clock.monotonic()
-        shedding = self._shedding if self._services.delay.is_long(now, self._unread.since) else None
+        shedding = None
+        if client is not None and self._services.delay.is_long(now, self._unread.since):
+            shedding = client.shedding
         self._handle(self.session.receive(data, now, shedding))
         self._tell_answers()
-        if self.session.bound:
-            self._rest(now)
-        if self.session.unanswered >= self._services.window_of(self._who):
+        if client is not None and self.session.bound:
+            rest_s = client.rest_after(now)
+            if rest_s > LEAST_REST_S:
+                self._stop_reading("rest")
+                self._loop.call_later(rest_s, self._end_rest)
+        if self.session.unanswered >= self._window:
             self._stop_reading("window")
         self._flush()
         self._arm()
-
-    def _rest(self, begun: float) -> None:
-        """Stops reading for a while if the account's requests, or refusals under overload, take too much of the time
-        of the loop."""
-        work_s, self._later_work_s = self._services.clock.monotonic() - begun + self._later_work_s, 0.0
-        rest_s = self._services.rest_of(self.account, begun, work_s)
-        if self._shed_work_s:
-            rest_s = max(rest_s, SHED_REST_S, self._services.rest_of(SHED, begun, self._shed_work_s, SHARE_OF_SHED))
-            self._shed_work_s = 0.0
-        if rest_s > LEAST_REST_S:
-            self._stop_reading("rest")
-            self._loop.call_later(rest_s, self._end_rest)
 
     def _end_rest(self) -> None:
         self._unread.note_rest(self._services.clock.monotonic())
@@ -312,7 +277,7 @@ class EsmeConnection(asyncio.Protocol):
                 case e.RequestReceived(request):
                     self._on_request(request)
                 case e.Shed(number):
-                    self._on_shed(number)
+                    cast("BoundClient", self._client).note_shed(number)
                 case e.Answered(token, _, status):
                     self._on_answer(cast("Notice", token), status)
                 case e.BindRequested(request):
@@ -406,7 +371,7 @@ class EsmeConnection(asyncio.Protocol):
             return
         view = cast("AccountView", view)
         self.version = request.interface_version
-        self._take_view(view, generation)
+        self._client = BoundClient(self._services, self, self._binds.counts, self._state, view, generation)
         self.session.window_limit = view.account.smpp.window
         self._binds.connections.bound(self)
         if self._transport is not None:
@@ -451,185 +416,40 @@ class EsmeConnection(asyncio.Protocol):
         except Unavailable:
             self._services.departed.add(self.id)
 
-    def _take_view(self, view: AccountView, generation: int) -> None:
-        """Takes the account as it was read. `generation`: the directory's before that, so that the next octets have a
-        later change read."""
-        self._who = Principal(view, DOOR)
-        self._generation = generation
-        self._reader_of = SubmissionReader(view.account.smpp, self._services.longest_validity_ms)
-        self._own_statuses = dict(view.account.smpp.statuses)
-        self._shedding = shedding_of(self._own_statuses, self.version)
-
-    async def _refresh(self) -> None:
+    async def _refresh(self, client: BoundClient) -> None:
         """Reads the account again after a change of the configuration. Unbinds a client that may not stay, for example
         of a suspended account."""
-        name, hashed = self._name, cast("Principal", self._who).view.account.smpp.password_hash
         generation = self._services.directory.generation
         try:
-            view = await self._services.directory.account(name)
+            view = await self._services.directory.account(self._name)
         except Unavailable:
-            self._generation = -1  # the next request tries again
+            client.generation = -1  # the next request tries again
             return
         networks = None if view is None or view.policy is None else view.policy.networks
         if (
             view is None
-            or view.account.smpp.password_hash != hashed
+            or view.account.smpp.password_hash != client.view.account.smpp.password_hash
             or not (networks is None or networks.has(self._peer[0]))
         ):
             self.unbind()
         else:
-            self._take_view(view, generation)
-            self.session.window_limit = view.account.smpp.window
+            client.take_view(view, generation)
+            self.session.window_limit = client.window
 
     # --- requests
 
     def _on_request(self, pdu: p.Pdu) -> None:
+        client = cast("BoundClient", self._client)
         if self._stopping and self.session.state is SessionState.UNBOUND:
             # The client answers our unbind and closes: an answer that waits for a commit would be lost.
-            self.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind again, and send it again."))
-            return
-        match pdu:
-            case p.SubmitSm() | p.DataSm():
-                self._state.submitted += 1
-                self._submit(pdu)
-            case p.SubmitMulti():
-                self._state.submitted += 1
-                self._later_work_s += len(pdu.destinations) * WORK_OF_DESTINATION_S
-                self._start(self._answering(pdu, self._answers.submit_multi(pdu)))
-            case p.QuerySm():
-                self._later_work_s += WORK_OF_QUESTION_S
-                self._start(self._answering(pdu, self._answers.query(pdu)))
-            case p.CancelSm():
-                self._later_work_s += WORK_OF_QUESTION_S if pdu.message_id else WORK_OF_SEARCH_S
-                self._start(self._answering(pdu, self._answers.cancel(pdu)))
-            case _:
-                self.respond(pdu, CommandStatus.ESME_RREPLACEFAIL)
-
-    async def _answering(self, pdu: p.Pdu, work: Coroutine[Any, Any, None]) -> None:
-        """Answers a request even if its work fails: otherwise its place in the window would never be free again."""
-        try:
-            await work
-        except Exception as problem:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the rest
-            self._services.journal.log("error", "answer.failed", bind=self.id, **origin_of(problem))
-            self.respond(pdu, CommandStatus.ESME_RSYSERR)
-
-    @property
-    def _answers(self) -> RequestAnswers:
-        who, reader = cast("Principal", self._who), cast("SubmissionReader", self._reader_of)
-        return RequestAnswers(self._services, self, who, reader)
-
-    def _submit(self, pdu: p.SubmitSm | p.DataSm) -> None:
-        services, who = self._services, cast("Principal", self._who)
-        destination = p.Address(pdu.dest_addr_ton, pdu.dest_addr_npi, pdu.destination_addr)
-        try:
-            fields = cast("SubmissionReader", self._reader_of).read(pdu, [destination], services.clock.now())
-        except Refused as refused:
-            self.decline(pdu, refused.status, refused.problem)
-            return
-        self.name(pdu, fields)
-        if services.sending.unknown_numbers(who, fields):
-            self._start(self._answering(pdu, self._send_found(pdu, fields)))
+            client.refuse(pdu, Fault(UNAVAILABLE, "The bind ends; nothing was charged. Bind again, and send it again."))
         else:
-            self._send(pdu, fields)
-
-    async def _send_found(self, pdu: p.SubmitSm | p.DataSm, fields: Fields) -> None:
-        """Sends once the network of the number is found. The wait for that is no sign of slow commits."""
-        await self._services.sending.find_networks(cast("Principal", self._who), fields)
-        self._send(pdu, fields)
-
-    def _send(self, pdu: p.SubmitSm | p.DataSm, fields: Fields) -> None:
-        services, who = self._services, cast("Principal", self._who)
-        number = services.delay.begin(services.clock.monotonic())
-        try:
-            services.sending.send(who, fields, partial(self._stored, pdu, fields.submission, number))
-        except Fault as fault:
-            services.delay.end(number, services.clock.monotonic(), committed=False)
-            if services.sending.may_be_replayed(fields, fault):
-                self._start(self._answering(pdu, self._replay(pdu, fields, fault)))
-            else:
-                self.refuse(pdu, fault, fields.submission)
-
-    def name(self, pdu: Submit, fields: Fields) -> None:
-        """Names a submission, if the account is to find it again after its answer was lost."""
-        account = cast("Principal", self._who).view.account
-        if account.smpp.dedupe_s and fields.reference is None:
-            try:
-                body = codec.encode_body(pdu)
-            except FieldError:  # a client's field may be longer than ours: service_type, for example
-                body = repr(astuple(replace(pdu, sequence=0))).encode()
-            octets = c.command_name(pdu.command_id).encode() + body
-            fields.submission = self._services.resubmissions.name(account.id, octets)
-            self._named.add(fields.submission)
-
-    def _stored(self, pdu: p.SubmitSm | p.DataSm, name: str | None, number: int, accept: Accept) -> None:
-        self._services.delay.end(number, self._services.clock.monotonic())
-        if accept.verdict in (Verdict.ACCEPTED, Verdict.REPLAYED):
-            self.accepted(pdu, accept, name)
-        else:
-            self.refuse(pdu, refusal_of(accept), name)
-
-    async def _replay(self, pdu: p.SubmitSm | p.DataSm, fields: Fields, fault: Fault) -> None:
-        name = fields.submission
-        try:
-            self.accepted(pdu, await self._services.sending.replay(cast("Principal", self._who), fields, fault), name)
-        except Fault as problem:
-            self.refuse(pdu, problem, name)
-        except Unavailable:
-            self.refuse(pdu, unavailable(), name)
-
-    def accepted(
-        self, pdu: p.Pdu, accept: Accept, name: str | None, failed: tuple[p.FailedDestination, ...] = ()
-    ) -> None:
-        """Answers a submission with the id of its message. `name`: see `Resubmissions`."""
-        if name in self._named:  # else the connection has ended, and the name is lost already
-            self._named.remove(name)
-            self._given.names.append(name)
-        form = cast("Principal", self._who).view.account.smpp.id_form
-        name = message_id(form, accept.key, accept.tail)
-        self._binds.counts.submissions[0] += 1
-        if isinstance(pdu, p.SubmitMulti):
-            self.send(p.SubmitMultiResp(pdu.sequence, message_id=name, unsuccess_sme=failed))
-        else:
-            response = p.DataSmResp if isinstance(pdu, p.DataSm) else p.SubmitSmResp
-            self.send(response(pdu.sequence, message_id=name))
-
-    def refuse(self, pdu: p.Pdu, fault: Fault, name: str | None = None) -> None:
-        """Answers a submission with the fault that it ended in. `name`: see `Resubmissions`."""
-        if name is not None:
-            self._services.resubmissions.failed(self.account, name, fault, is_owed=name in self._named)
-            self._named.discard(name)
-        self._services.note_refusal(
-            None if self._who is None else self._who.view, fault, c.command_name(pdu.command_id), self._peer[0], self.id
-        )
-        self.decline(pdu, status_of(fault, self._own_statuses), fault.message)
-
-    def _on_shed(self, number: int) -> None:
-        """Counts submissions that were refused unread."""
-        self._shed_work_s += number * WORK_OF_SHED_S
-        self._state.submitted += number
-        view = None if self._who is None else self._who.view
-        self._services.note_refusal(view, OVERLOADED, "submit_sm", self._peer[0], self.id, number)
-        self._count_refused(status_of(OVERLOADED, self._own_statuses), OVERLOADED.message, number)
-
-    def _count_refused(self, status: int, problem: str, number: int = 1) -> None:
-        self._state.refused += number
-        self._state.last_error = f"{CommandStatus.name_of(status)}: {problem}"
-        self._binds.counts.submissions[status] += number
-
-    def decline(self, pdu: p.Pdu, status: int, problem: str) -> None:
-        """Answers a submission with an error."""
-        self._count_refused(status, problem)
-        tlvs = status_text(problem, pdu.command_id, self.version)
-        self.send(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status, tlvs))
-
-    def respond(self, pdu: p.Pdu, status: int) -> None:
-        """Answers any other request with an otherwise empty response."""
-        self.send(p.PDU_TYPES[pdu.command_id | c.RESPONSE_BIT](pdu.sequence, status))
+            client.take(pdu)
 
     def send(self, response: p.Pdu) -> None:
-        """Answers a request."""
+        """See `bound_client.ClientConnection`."""
         self.session.respond(response)
-        if "window" in self._reading_stopped and self.session.unanswered < self._services.window_of(self._who):
+        if "window" in self._reading_stopped and self.session.unanswered < self._window:
             self._unread.end(self._services.clock.monotonic())  # octets beyond the window may wait for any time
             self._resume_reading("window")
         if self._stopping and not self.session.unanswered:
@@ -648,7 +468,8 @@ class EsmeConnection(asyncio.Protocol):
         self._flush_due = False
         data = self.session.data_to_send()
         if data and self._transport is not None:
-            self._given.octets += len(data)
+            if self._client is not None:
+                self._client.given.octets += len(data)
             self._transport.write(data)
         if self.session.closing:
             self._close()
@@ -683,17 +504,23 @@ class EsmeConnection(asyncio.Protocol):
 
     def settle(self) -> None:
         """Notes the answers that have arrived."""
-        if self._flush_due:
-            return  # some of the answers are not written yet
-        octets = unacknowledged(cast("asyncio.Transport", self._transport)) if self._given.names else 0
-        for name in self._given.arrived(octets):
-            self._services.resubmissions.arrived(self.account, name)
+        client = self._client
+        if client is None or self._flush_due:
+            return  # none is written yet, or some are not
+        transport = cast("asyncio.Transport", self._transport)
+        client.note_arrived(unacknowledged(transport) if client.given.names else 0)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """See `bound_client.ClientConnection`."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     @property
+    def _window(self) -> int:
+        """Number of unanswered requests at which the client is no longer read."""
+        return UNBOUND_WINDOW if self._client is None else self._client.window
+
+    @property
     def _name(self) -> str:
-        return "" if self._who is None else self._who.view.account.name
+        return "" if self._client is None else self._client.view.account.name

@@ -12,7 +12,7 @@ from heliograph.app.observing.refusals import Asked, Refusals
 from heliograph.app.ports import Clock, CustomerBinds, Customers, Journal, Unavailable
 from heliograph.app.sending.authenticate import Authenticator, ClientCredentials
 from heliograph.app.sending.directory import AccountView, Directory
-from heliograph.app.sending.principal import Door, Principal, Secret
+from heliograph.app.sending.principal import Door, Secret
 from heliograph.app.sending.reschedule import Rescheduling
 from heliograph.app.sending.send import Sending
 from heliograph.domain.error import FORBIDDEN, UNAVAILABLE, Fault, Reason
@@ -22,9 +22,6 @@ from heliograph.smpp.constants import CommandStatus
 from heliograph.smpp.pdu import BindRequest
 
 DOOR: Final = Door("SMPP", Secret.SMPP_PASSWORD, way=Way.BIND)
-
-UNBOUND_WINDOW: Final = 1
-"""Requests that a connection may have open before it is bound."""
 
 
 @dataclass(slots=True)
@@ -100,10 +97,6 @@ class Services:
     def host_of(self, host: str) -> str:
         """Returns the host of a client, IPv4 addresses without the prefix of IPv6."""
         return unmapped(host)
-
-    def window_of(self, who: Principal | None) -> int:
-        """Returns the number of unanswered requests at which a client is no longer read."""
-        return UNBOUND_WINDOW if who is None else who.view.account.smpp.window
 
     def note_refusal(
         self, view: AccountView | None, fault: Fault, what: str, host: str, bind: int, number: int = 1
