@@ -1135,6 +1135,46 @@ async def test_parts_of_a_client_that_unbinds_wait_for_its_next_bind(rig: Rig) -
     assert [(each.end, each.away) for each in tried] == [(None, True)]
 
 
+async def shrunk(rig: Rig) -> tuple[Esme, list[TriedNotice]]:
+    """Delivers a notice in three parts and two in one part, and then makes the window smaller. Returns the client,
+    which has answered nothing, and the list that gets the results."""
+    await rig.change(window=3)
+    client = await rig.bound(version=0x33)
+    client._answer = lambda _: None
+    tried = deliver_parts(rig)
+    (bind,) = rig.server._connections
+    for key in (6, 7):
+        bind.deliver(Notice(1, key, None, rig.gateway.clock.now(), way=Way.BIND), PARTS[:1])
+    await client.until(lambda: len(client.delivered) == 3)
+    await rig.change(window=1)
+    client.begin(p.EnquireLink())
+    await wait_until(lambda: bind.session.window_limit == 1)
+    return client, tried
+
+
+async def test_parts_wait_for_a_slot_when_the_window_becomes_smaller(rig: Rig) -> None:
+    client, tried = await shrunk(rig)
+    client._answer = lambda _: 0
+    first = b"".join(codec.encode(p.DeliverSmResp(pdu.sequence)) for pdu in client.delivered[:2])
+    client._transport.write(first)
+    await wait_until(lambda: tried)
+    assert len(client.delivered) == 3
+    client._transport.write(codec.encode(p.DeliverSmResp(client.delivered[2].sequence)))
+    await wait_until(lambda: len(tried) == 3)
+    assert [(each.key, each.end) for each in tried] == [(key, CallbackEnd.DELIVERED) for key in (6, 7, 5)]
+    assert delivered(client)[3:] == [b"part 1", b"part 2"]
+
+
+async def test_a_notice_that_waits_for_a_slot_is_lost_with_its_bind(rig: Rig) -> None:
+    client, tried = await shrunk(rig)
+    client._transport.write(codec.encode(p.DeliverSmResp(client.delivered[0].sequence)))
+    (bind,) = rig.server._connections
+    await wait_until(lambda: bind.session.in_flight == 2)
+    client.close()
+    await wait_until(lambda: len(tried) == 3)
+    assert [(each.key, each.end, each.away) for each in tried] == [(key, None, True) for key in (6, 7, 5)]
+
+
 async def test_a_part_without_an_answer_is_put_off_and_one_of_a_lost_bind_waits(rig: Rig) -> None:
     client = await rig.bound(version=0x33)
     client._answer = lambda _: None

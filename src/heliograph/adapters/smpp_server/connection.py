@@ -16,6 +16,7 @@ Reading stops while any of these reasons holds (`_stop_reading`):
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine
 from math import inf
 from secrets import randbits
@@ -117,6 +118,8 @@ class EsmeConnection(asyncio.Protocol):
         self._state = BindState("unbound", "", tls, 0, 0)
         self._left: dict[int, list[bytes]] = {}
         """Bodies of parts that follow the answer to the part before, by the key of their notice."""
+        self._waiting: deque[tuple[Notice, list[bytes]]] = deque()
+        """Notices with such parts, between the answer and a free slot. The account's window may have become smaller."""
         self.session = Session(
             Role.MC,
             services.clock.monotonic(),
@@ -222,6 +225,8 @@ class EsmeConnection(asyncio.Protocol):
         self._binds.leave(self)
         self._tell_answers()
         self._handle(self.session.connection_lost())
+        if self._waiting:
+            self._deliverer.lost([notice for notice, _ in self._waiting])
         if self.account:
             self._services.start(self._leave())
             self._deliverer.unbound(self.account)
@@ -295,14 +300,14 @@ class EsmeConnection(asyncio.Protocol):
                     self._note_error(str(error))
                 case _:
                     pass  # late answers and unbinds need nothing of us
+        while self._waiting and self.session.room:
+            self.deliver(*self._waiting.popleft())
 
     def _on_answer(self, notice: Notice, status: int) -> None:
         left = self._left.pop(notice.key, None)
         if left is not None and status == 0:
-            if self.session.room:
-                self.deliver(notice, left)
-                return
-            status = CommandStatus.ESME_RINVBNDSTS  # the bind ends: all parts are sent again
+            self._waiting.append((notice, left))
+            return
         self._answered.append((notice, status))
         self._state.delivered += status == 0
         self._state.put_off += status != 0
