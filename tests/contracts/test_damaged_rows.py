@@ -13,6 +13,7 @@ from heliograph.adapters.system.clock import SystemClock
 from heliograph.app.configuration import Account, Connector, Route
 from heliograph.app.facts import CallbackRetry, Facts, InboundMessage, InboundPart, Message, MessageEnd, PartSet
 from heliograph.app.ports import Carrier, CarrierEvents, Store
+from heliograph.app.ports.backlog import QueueAction, QueueFilter, QueueOrder
 from heliograph.app.records import InboundQuery
 from heliograph.app.resources import connectors
 from heliograph.app.resources.desk import Desk, Invalid
@@ -278,6 +279,23 @@ async def test_a_connector_with_damaged_settings_stays_off_until_all_are_given_a
     assert await run.opened.encryption.damage() == []
     (found,) = [each for each in (await run.store.network.tables()).connectors if each.name == "other"]
     assert (found.state, found.settings["host"]) == ("on", "example.net")
+
+
+async def test_json_that_is_none_is_named_and_ends_no_rotation(run: Run) -> None:
+    await run.store.backlog.order(QueueOrder(QueueAction.HOLD, QueueFilter(until=LATER, before=1)), run.clock.now())
+    for table, column in (("connector", "settings"), ("queue_order", "body")):
+        await run.opener.execute(f"UPDATE {table} SET {column} = '{{'")
+    keys = run.opened.encryption
+    assert await keys.damage() == ["The value connector.settings of op cannot be opened: its row is damaged."]
+    (found,) = (await run.store.network.tables()).connectors
+    assert (found.name, found.state, found.settings) == ("op", "off", {})
+    assert await run.store.backlog.orders(0) == []
+    assert keys.unreadable.take_fresh() == [("connector.settings", "op"), ("queue_order.body", "1")]
+    await keys.begin(0, delay=0)
+    await keys.refresh(LATER)
+    while await keys.advance(LATER, 100):
+        pass
+    assert (await keys.state()).table is None
 
 
 async def test_damaged_rows_stay_as_they_are_while_the_others_change_over(run: Run) -> None:

@@ -358,6 +358,8 @@ class MessageTemplate:
     account: int = 0
     tlvs: dict[str, str] = field(default_factory=dict)
     """Values by the names or numbers that the option `tlvs` of connectors gives them."""
+    is_damaged: bool = field(default=False, compare=False)
+    """Whether its TLVs could not be read from the store. No text fits it then."""
 
 
 @dataclass(slots=True)

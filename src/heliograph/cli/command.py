@@ -168,7 +168,7 @@ class Invocation:
     @contextmanager
     def explained(self) -> "Iterator[None]":
         """Turns errors of the store and of use cases into a Failure with the next step."""
-        from heliograph.app.ports import Unavailable
+        from heliograph.app.ports import DamagedRow, Unavailable
         from heliograph.app.ports.encryption import KeyRefused
         from heliograph.app.resources.desk import AlreadyThere, Invalid, NoSuch
         from heliograph.domain.error import CONFLICT, NOT_FOUND, Fault
@@ -188,6 +188,8 @@ class Invocation:
             raise Failure(error.message, "Nothing was changed.", self._help() if error.field else "") from error
         except (NoSuch, AlreadyThere) as error:
             raise Failure(str(error), command=listing(str(error), self)) from error
+        except DamagedRow as error:
+            raise Failure(f"{error}.", "Nothing was changed.", self.typed("doctor")) from error
         except (Unavailable, OSError) as error:
             settings = self.settings()
             raise Failure(

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from heliograph import files
 from heliograph.app.ports import Store
-from heliograph.app.ports.encryption import Encryption, KeyRefused, KeyVault, SealedRows
+from heliograph.app.ports.encryption import Encryption, KeyRefused, KeyVault, SealedRows, UnreadableValues
 from heliograph.config import Settings
 
 LEAST_CHARACTERS = 32
@@ -20,6 +20,7 @@ class SealableStore(Store, Protocol):
     """A store that can keep envelopes."""
 
     sealed_rows: SealedRows
+    unreadable: UnreadableValues
 
 
 class OpenedStore(NamedTuple):
@@ -34,7 +35,7 @@ async def sealed(store: SealableStore, vault: KeyVault | None, now: int) -> Open
     Unavailable."""
     from heliograph.adapters.encryption.store_keys import StoreKeys
 
-    keys = StoreKeys(store.sealed_rows, vault)
+    keys = StoreKeys(store.sealed_rows, vault, store.unreadable)
     await keys.refresh(now)
     if vault is None:
         return OpenedStore(store, keys)

@@ -91,8 +91,8 @@ def test_a_damaged_row_is_named(run: Any, key: None, tmp_path: Path) -> None:
     assert "The value account.signing_secret of acme cannot be opened" in deep.stdout
     assert "The value connector.settings of op cannot be opened" in deep.stdout
     checked = {each["check"]: each for each in json.loads(run("doctor", "--json").stdout)["checks"]}
-    assert checked["encryption"]["result"] == "fail"
-    assert "2 values cannot be opened" in checked["encryption"]["detail"]
+    assert checked["rows"]["result"] == "fail"
+    assert "2 values cannot be opened" in checked["rows"]["detail"]
     assert json.loads(run("connector", "show", "op", "--json").stdout)["bind_state"] == "disabled"
     assert run("account", "new-signing-secret", "acme").exit_code == 0
     assert run("connector", "remove", "op").exit_code == 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heliograph.adapters.encryption.aes_gcm import LEAST_OCTETS, AesGcmKey, AesGcmVault
 from heliograph.adapters.encryption.store_keys import Seals
-from heliograph.app.ports.encryption import CannotOpen, KeyRefused
+from heliograph.app.ports.encryption import CannotOpen, KeyRefused, UnreadableValues
 
 KEY, OTHER = AesGcmKey(1, bytes(32)), AesGcmKey(1, b"x" * 32)
 OCTETS = st.binary(max_size=200)
@@ -16,7 +16,7 @@ KEYS = st.integers(-(1 << 63), (1 << 63) - 1).map(str)
 
 
 def seals(*, plain: bool = False) -> Seals:
-    made = Seals(AesGcmVault("the master key of tests"))
+    made = Seals(AesGcmVault("the master key of tests"), UnreadableValues())
     made.learn(1, b"a" * 32)
     made.use(None if plain else 1)
     return made

@@ -6,7 +6,7 @@ import pytest
 
 from heliograph.adapters.encryption.aes_gcm import AesGcmVault
 from heliograph.adapters.encryption.store_keys import StoreKeys
-from heliograph.app.ports.encryption import KeyRow, Rewriting, SealedRows
+from heliograph.app.ports.encryption import KeyRow, Rewriting, SealedRows, UnreadableValues
 
 VAULT = AesGcmVault("k" * 44)
 SINCE = 1_000_000
@@ -35,10 +35,10 @@ async def number_in_force(keys: StoreKeys, now: int) -> int | None:
 async def test_a_key_in_use_stays_in_use_when_the_clock_is_set_back(*, ends: bool) -> None:
     newest = None if ends else 2
     rows = Rows(ends=ends)
-    keys = StoreKeys(cast("SealedRows", rows), VAULT)
+    keys = StoreKeys(cast("SealedRows", rows), VAULT, UnreadableValues())
     assert await number_in_force(keys, SINCE - 1) == 1
     assert await number_in_force(keys, SINCE) == newest
     assert await number_in_force(keys, SINCE - 1) == newest
     # also after a restart, once all rows have it
     rows.rewriting = None
-    assert await number_in_force(StoreKeys(cast("SealedRows", rows), VAULT), SINCE - 1) == newest
+    assert await number_in_force(StoreKeys(cast("SealedRows", rows), VAULT, UnreadableValues()), SINCE - 1) == newest

@@ -59,11 +59,11 @@ class Seals:
     A value belongs to a column and to a row, for example `message.content` and `12`. An envelope opens nowhere else.
     """
 
-    def __init__(self, vault: KeyVault) -> None:
+    def __init__(self, vault: KeyVault, unreadable: UnreadableValues) -> None:
         self.vault = vault
         self.current: DataKey | None = None
         """The key for new envelopes; None if values are written plain."""
-        self.unreadable = UnreadableValues()
+        self.unreadable = unreadable
         self._known: dict[int, DataKey] = {}
         self._missing: set[int] = set()
         """Numbers of keys that the store did not have when they were looked for: they come from damaged envelopes."""
@@ -137,7 +137,7 @@ class Seals:
         cannot be opened stays as it is, and is noted."""
         try:
             if column == SETTINGS:
-                return json.dumps(self.seal_settings(row, self.open_settings(row, json.loads(value)))).encode()
+                return json.dumps(self.seal_settings(row, self.open_settings(row, _settings(value)))).encode()
             plain = self.open(column, row, value)
             if column in TEXTS:
                 plain.decode()
@@ -151,11 +151,12 @@ class Seals:
 class StoreKeys:
     """`app.ports.encryption.Encryption` of a store."""
 
-    def __init__(self, rows: SealedRows, vault: KeyVault | None) -> None:
-        """`vault`: None if the settings have no master key. An encrypted store is then refused."""
+    def __init__(self, rows: SealedRows, vault: KeyVault | None, unreadable: UnreadableValues) -> None:
+        """`vault`: None if the settings have no master key. An encrypted store is then refused. `unreadable`: the
+        store's."""
         self._rows = rows
-        self.seals = None if vault is None else Seals(vault)
-        self.unreadable = UnreadableValues() if self.seals is None else self.seals.unreadable
+        self.seals = None if vault is None else Seals(vault, unreadable)
+        self.unreadable = unreadable
         self._in_use = 0
         """The highest number of a key that has been in use."""
 
@@ -222,11 +223,11 @@ class StoreKeys:
         return [f"The value {column} of {row} cannot be opened: its row is damaged." for column, row in found]
 
     def _is_damaged(self, column: str, row: str, value: bytes) -> bool:
-        """Returns whether a value is sealed and cannot be opened."""
+        """Returns whether a value is sealed and cannot be opened, or is no JSON where it must be."""
         seals = self.seals
         try:
             if column == SETTINGS:
-                settings = json.loads(value)
+                settings = _settings(value)
                 return list(settings if seals is None else seals.open_settings(row, settings)) == [""]
             plain = value if seals is None else seals.open(column, row, value)
             if column in TEXTS:
@@ -246,6 +247,17 @@ class StoreKeys:
             sealed=None if rewriting is None else rewriting.rows,
             rows=await self._rows.count(),
         )
+
+
+def _settings(value: bytes) -> dict[str, Any]:
+    """Raises CannotOpen if the settings of a connector are no JSON object."""
+    try:
+        settings = json.loads(value)
+    except ValueError:
+        raise CannotOpen("no JSON") from None
+    if not isinstance(settings, dict):
+        raise CannotOpen("no object")
+    return settings
 
 
 def _associated_data(column: str, row: str) -> bytes:

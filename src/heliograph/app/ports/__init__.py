@@ -49,7 +49,16 @@ from heliograph.app.ports.network import (
 )
 from heliograph.app.ports.sending_lists import SendingLists
 from heliograph.app.ports.series import Series
-from heliograph.app.ports.store import Away, Fenced, NotScheduled, PastLost, Store, StoreRejected, Unavailable
+from heliograph.app.ports.store import (
+    Away,
+    DamagedRow,
+    Fenced,
+    NotScheduled,
+    PastLost,
+    Store,
+    StoreRejected,
+    Unavailable,
+)
 from heliograph.app.ports.surroundings import (
     AlertSender,
     Clock,
@@ -84,6 +93,7 @@ __all__ = [
     "Costs",
     "CustomerBinds",
     "Customers",
+    "DamagedRow",
     "DecidingKeys",
     "Deferred",
     "DestinationQuery",

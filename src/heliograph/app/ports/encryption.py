@@ -140,7 +140,8 @@ MOST_NOTED: Final = 1_000
 
 
 class UnreadableValues:
-    """The sealed values that this process could not open, each once: they were changed, or moved to another row."""
+    """The values that this process could not read, each once: sealed values that do not open, and JSON that is none.
+    They were changed, or moved to another row. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._noted: set[tuple[str, str]] = set()
@@ -158,7 +159,8 @@ class UnreadableValues:
 
     def take_fresh(self) -> list[tuple[str, str]]:
         """Returns column and shown row of the values that were noted since the last call."""
-        fresh, self._fresh = self._fresh, []
+        fresh = self._fresh[:]
+        del self._fresh[: len(fresh)]
         return fresh
 
 
@@ -166,7 +168,7 @@ class Encryption(Protocol):
     """The encryption of a store that was opened with its master key, or without one."""
 
     unreadable: UnreadableValues
-    """The values that could not be opened. Their messages are handed out without text (`Message.is_unreadable`)."""
+    """The values that could not be read. Their messages are handed out without text (`Message.is_unreadable`)."""
 
     async def refresh(self, now: int) -> bool:
         """Reads the keys of the store; returns whether rows are sealed now. Raises KeyRefused, Unavailable."""

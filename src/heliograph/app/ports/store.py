@@ -40,6 +40,19 @@ class Away(Unavailable):
     for it at its start. Other problems, such as a wrong password, need a person."""
 
 
+class DamagedRow(Unavailable):
+    """A row has a damaged value, without which it must not be used: JSON that was changed by the disk, for example."""
+
+    def __init__(self, column: str, row: str) -> None:
+        """`column`: for example `account.networks`. `row`: the row's name for people, for example `acme`."""
+        super().__init__(
+            f"the value {column} of {row} cannot be read: its row is damaged. Restore the row from a backup; "
+            "`heliograph audit --deep` looks for more"
+        )
+        self.column = column
+        self.row = row
+
+
 class PastLost(Away):
     """The database lost commits that it had confirmed. A gateway refuses it until a person accepts the loss, or a
     server that has these commits takes over."""

@@ -36,6 +36,8 @@ class TemplateBook:
         self._requiring = requiring
         self._templates: dict[tuple[int, str], list[MessageTemplate]] = {}
         for template in templates:
+            if template.is_damaged:
+                continue
             self._templates.setdefault((template.account, template.sender), []).append(template)
         self._read: dict[tuple[int, str], list[RegisteredText]] = {}
 

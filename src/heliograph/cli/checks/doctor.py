@@ -86,7 +86,7 @@ def _directory(data: Path) -> list[Finding]:
 
 async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
     from heliograph.app.admin.diagnose import leftovers as count_leftovers
-    from heliograph.app.ports import Unavailable
+    from heliograph.app.ports import DamagedRow, Unavailable
     from heliograph.app.resources import connectors
     from heliograph.composition import commands
 
@@ -109,6 +109,8 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
                 yield finding
             for finding in _unreadable(desk):
                 yield finding
+    except DamagedRow as error:
+        yield Finding("rows", "fail", str(error), "What to do for each: docs/encryption.md, Damaged rows")
     except (Unavailable, OSError) as error:
         advice = "Check permissions, disk space, and the version of heliograph"
         if settings.store.url:
@@ -117,14 +119,14 @@ async def _store(settings: "Settings", binds: bool) -> AsyncIterator[Finding]:
 
 
 def _unreadable(desk: "Desk") -> list[Finding]:
-    """Returns a finding if the other checks met values of an encrypted store that cannot be opened."""
+    """Returns a finding if the other checks met values that cannot be opened, or are no JSON where they must be."""
     found = [] if desk.encryption is None else desk.encryption.unreadable.take_fresh()
     if not found:
         return []
     column, row = found[0]
     detail = f"{counted(len(found), 'value')} cannot be opened, the first: {column} of {row}. Its row is damaged"
     advice = "All of them: heliograph audit --deep. What to do for each: docs/encryption.md, Damaged rows"
-    return [Finding("encryption", "fail", detail, advice)]
+    return [Finding("rows", "fail", detail, advice)]
 
 
 async def _past(desk: "Desk") -> Finding:

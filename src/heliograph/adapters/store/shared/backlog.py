@@ -6,8 +6,9 @@ import msgspec
 
 from heliograph.adapters.store.shared.accounts import lock_account
 from heliograph.adapters.store.shared.ledger import cancel_waiting
-from heliograph.adapters.store.shared.steps import Operations, Q, Steps, browse, glance, lookup, write
+from heliograph.adapters.store.shared.steps import Operations, Q, Runner, Steps, browse, glance, lookup, write
 from heliograph.app.ports.backlog import OrderAnswer, QueueAction, QueueOrder, WaitingGroup, WaitingRow
+from heliograph.app.ports.encryption import UnreadableValues
 from heliograph.domain.calendar import DAY_MS
 from heliograph.domain.message.state import Trigger
 
@@ -16,6 +17,10 @@ KEPT_MS = 7 * DAY_MS
 
 
 class StoredBacklog(Operations):
+    def __init__(self, runner: Runner, unreadable: UnreadableValues) -> None:
+        super().__init__(runner)
+        self._unreadable = unreadable
+
     @browse
     def groups(self, after: int, until: int, limit: int) -> Steps[tuple[list[WaitingGroup], int | None]]:
         ((last, count),) = yield Q.backlog_stretch(after=after, limit=limit)
@@ -64,7 +69,11 @@ class StoredBacklog(Operations):
         rows = yield Q.queue_orders(after=after)
         found = []
         for number, body in rows:
-            order = msgspec.json.decode(body, type=QueueOrder)
+            try:
+                order = msgspec.json.decode(body, type=QueueOrder)
+            except msgspec.MsgspecError:  # no node carries it out, or answers it
+                self._unreadable.note("queue_order.body", str(number))
+                continue
             order.id = number
             found.append(order)
         return found

@@ -41,7 +41,7 @@ from heliograph.adapters.store.shared.upkeep import StoredUpkeep
 from heliograph.adapters.store.shared.users import StoredAuditLog, StoredTokens, StoredUsers, append
 from heliograph.app import ports
 from heliograph.app.configuration import Outdated
-from heliograph.app.ports.encryption import SealedRows
+from heliograph.app.ports.encryption import SealedRows, UnreadableValues
 from heliograph.app.records import AuditEntry
 
 R = TypeVar("R")
@@ -115,6 +115,8 @@ class Bundle:
     series: ports.Series
     upkeep: ports.Upkeep
     sealed_rows: SealedRows
+    unreadable: UnreadableValues
+    """The values that could not be read from the store, of all ports."""
     retention: ports.Retention
     recipients: ports.Recipients
     past: ports.Past
@@ -129,13 +131,14 @@ class Bundle:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self.sealed_rows = StoredSealedRows(runner)
+        self.unreadable = UnreadableValues()
         self._use(runner)
 
     def _use(self, runner: Runner) -> None:
         self.accounts = StoredAccounts(runner)
         self.account_names = StoredAccountNames(runner)
-        self.network = StoredNetwork(runner)
-        self.table_changes = StoredTableChanges(runner)
+        self.network = StoredNetwork(runner, self.unreadable)
+        self.table_changes = StoredTableChanges(runner, self.unreadable)
         self.large_tables = StoredLargeTables(runner)
         self.routing_lists = StoredRoutingLists(runner)
         self.nodes = StoredNodes(runner)
@@ -155,7 +158,7 @@ class Bundle:
         self.audit_log = StoredAuditLog(runner)
         self.customers = self.customers_of(runner)
         self.queue = StoredQueue(runner)
-        self.backlog = StoredBacklog(runner)
+        self.backlog = StoredBacklog(runner, self.unreadable)
         self.sending_lists = StoredSendingLists(runner)
         self.receipts = StoredReceipts(runner)
         self.notices = StoredNotices(runner)

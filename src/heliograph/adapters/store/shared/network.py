@@ -18,6 +18,7 @@ from heliograph.adapters.store.shared.rows import (
     report_values,
     route_of,
     template_of,
+    texts_of,
 )
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Runner, Steps, lookup, read, write
 from heliograph.app.configuration import (
@@ -38,6 +39,7 @@ from heliograph.app.configuration import (
     inbound_way,
 )
 from heliograph.app.ports import ConnectorReport, NodeReport
+from heliograph.app.ports.encryption import UnreadableValues
 from heliograph.app.ports.network import KEPT_DAYS, Cursor, NetworkColumns, Page
 from heliograph.app.ports.series import DAY_MS
 from heliograph.domain.limits.gate import SenderState
@@ -52,15 +54,20 @@ MOST_DUE: Final = 5_000
 again."""
 
 
+NO_PREFIXES: Final = ("none",)
+"""Prefixes that no number has: an account with damaged prefixes answers to no phone."""
+
+
 class StoredNetwork(Operations):
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, unreadable: UnreadableValues) -> None:
         super().__init__(runner)
+        self._unreadable = unreadable
         self._long_list = LongList(runner, "price")
         self._long_routes = LongList(runner, "route")
 
     @read
     def tables(self, *, large: bool = True) -> Steps[Tables]:
-        tables = yield from _small_tables()
+        tables = yield from _small_tables(self._unreadable)
         if not large:
             return tables
         routes = yield Q.routes()
@@ -210,7 +217,7 @@ class StoredNodes(Operations):
         yield Q.remove_node_report(node=node)
 
 
-def _small_tables() -> Steps[Tables]:
+def _small_tables(unreadable: UnreadableValues) -> Steps[Tables]:
     """The tables without routes, prices, costs and networks of numbers."""
     ((revision,),) = yield Q.revision()
     connectors = yield Q.connectors()
@@ -224,12 +231,12 @@ def _small_tables() -> Steps[Tables]:
     sender_rules = yield Q.sender_rules()
     return Tables(
         revision,
-        [connector_of(row) for row in connectors],
+        [connector_of(row, unreadable) for row in connectors],
         [],
         [],
         [InboundNumber(*row[:5]) for row in numbers],
-        {row[2]: _owner_of(row) for row in numbers},
-        [template_of(row) for row in templates],
+        {row[2]: _owner_of(row, unreadable) for row in numbers},
+        [template_of(row, unreadable) for row in templates],
         [RegisteredSender(row[0], row[1], SenderState(row[2]), *row[3:]) for row in senders],
         [hold_of(row) for row in holds],
         [account for (account,) in suspended],
@@ -239,8 +246,13 @@ def _small_tables() -> Steps[Tables]:
     )
 
 
-def _owner_of(row: tuple[Any, ...]) -> NumberOwner:
-    way, prefixes = inbound_way(row[10], row[5]), tuple(msgspec.json.decode(row[11]))
+def _owner_of(row: tuple[Any, ...], unreadable: UnreadableValues) -> NumberOwner:
+    way = inbound_way(row[10], row[5])
+    try:
+        prefixes = texts_of(row[11])
+    except ValueError:
+        unreadable.note("account.prefixes", f"the account with the id {row[2]}")
+        prefixes = NO_PREFIXES
     return NumberOwner(row[2], row[6], way, bool(row[7]), row[8], row[9], prefixes)
 
 
@@ -289,6 +301,10 @@ def _encoded(rows: Sequence[Sequence[Any]]) -> str:
 class StoredTableChanges(Operations):
     """`app.ports.TableChanges`."""
 
+    def __init__(self, runner: Runner, unreadable: UnreadableValues) -> None:
+        super().__init__(runner)
+        self._unreadable = unreadable
+
     @lookup
     def revision(self) -> Steps[int]:
         ((revision,),) = yield Q.revision()
@@ -296,7 +312,7 @@ class StoredTableChanges(Operations):
 
     @read
     def changes(self, since: int | None, was: int, now: int) -> Steps[Changes]:
-        tables = yield from _small_tables()
+        tables = yield from _small_tables(self._unreadable)
         ((next_price, next_cost),) = yield Q.next_dates(now=now)
         found = Changes(tables, next_price=next_price, next_cost=next_cost)
         # a revision of the future was read before the store was restored from a copy

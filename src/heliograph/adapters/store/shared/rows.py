@@ -11,6 +11,7 @@ import msgspec
 from heliograph.adapters.store.shared.steps import Q, Steps
 from heliograph.app.configuration import (
     ACCOUNT_FIELDS,
+    OFF,
     Account,
     Connector,
     MessageTemplate,
@@ -19,7 +20,8 @@ from heliograph.app.configuration import (
     TrafficHold,
 )
 from heliograph.app.facts import InboundMessage, InboundPart, Message, PartSet
-from heliograph.app.ports import ConnectorReport, ConnectorState
+from heliograph.app.ports import ConnectorReport, ConnectorState, DamagedRow
+from heliograph.app.ports.encryption import UnreadableValues
 from heliograph.app.records import RefusalCount, RefusalQuery, RefusedRequest
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.way import Way
@@ -192,8 +194,9 @@ def account_values(account: Account) -> dict[str, Any]:
 
 
 def account_of(row: Sequence[Any]) -> Account:
-    """The account of a row that begins with the columns of an account."""
-    return Account(**_read(_ACCOUNT, row))
+    """The account of a row that begins with the columns of an account. Raises DamagedRow: without its `networks`, for
+    example, it could be used from everywhere."""
+    return Account(**{name: _read(name, value, row[1]) for name, value in zip(_ACCOUNT, row, strict=False)})
 
 
 def connector_values(connector: Connector) -> dict[str, Any]:
@@ -201,9 +204,15 @@ def connector_values(connector: Connector) -> dict[str, Any]:
     return {name: _stored(getattr(connector, name)) for name in _CONNECTOR[1:]}
 
 
-def connector_of(row: Sequence[Any]) -> Connector:
-    """The connector of a row with the columns of a connector."""
-    return Connector(**_read(_CONNECTOR, row))
+def connector_of(row: Sequence[Any], unreadable: UnreadableValues) -> Connector:
+    """The connector of a row with the columns of a connector. Without readable settings it is off."""
+    values = dict(zip(_CONNECTOR, row, strict=True))
+    try:
+        values["settings"] = json_object(values["settings"])
+    except ValueError:
+        unreadable.note("connector.settings", values["name"])
+        values.update(settings={}, state=OFF)
+    return Connector(**values)
 
 
 def route_of(row: Sequence[Any]) -> Route:
@@ -217,10 +226,14 @@ def template_values(template: MessageTemplate) -> dict[str, Any]:
     return {name: _stored(getattr(template, name)) for name in ("name", "text", "sender", "account", "tlvs")}
 
 
-def template_of(row: Sequence[Any]) -> MessageTemplate:
-    """The template of a row of `templates`."""
+def template_of(row: Sequence[Any], unreadable: UnreadableValues) -> MessageTemplate:
+    """The template of a row of `templates`. Without readable TLVs no text fits it."""
     number, name, text, sender, account, tlvs = row
-    return MessageTemplate(number, name, text, sender, account, json.loads(tlvs))
+    try:
+        return MessageTemplate(number, name, text, sender, account, json_object(tlvs))
+    except ValueError:
+        unreadable.note("template.tlvs", name)
+        return MessageTemplate(number, name, text, sender, account, is_damaged=True)
 
 
 def _stored(value: Any) -> Any:
@@ -230,12 +243,24 @@ def _stored(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, tuple | dict) else value
 
 
-def _texts(value: str) -> tuple[str, ...]:
-    return tuple(json.loads(value))
+def json_object(value: str | bytes) -> dict[str, Any]:
+    """Returns an object of a JSON column. Raises ValueError."""
+    found = json.loads(value)
+    if not isinstance(found, dict):
+        raise ValueError("no object")  # noqa: TRY004 - as for a text that is no JSON
+    return found
+
+
+def texts_of(value: str) -> tuple[str, ...]:
+    """Returns the texts of a JSON column. Raises ValueError."""
+    try:
+        return tuple(msgspec.json.decode(value, type=list[str]))
+    except msgspec.MsgspecError as problem:
+        raise ValueError(str(problem)) from None
 
 
 def _smpp_terms(value: str) -> SmppTerms:
-    given = json.loads(value)
+    given = json_object(value)
     if "statuses" in given:
         given["statuses"] = tuple((reason, status) for reason, status in given["statuses"])
     return SmppTerms(**given)
@@ -246,22 +271,21 @@ _USUAL_TERMS = SmppTerms()
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
     bool: bool,
-    tuple: _texts,
-    dict: json.loads,
+    tuple: texts_of,
     SmppTerms: _smpp_terms,
 }
 """Readers of columns, by the type of the field without its parameters: compiled classes keep no more of it."""
 
 _READ = {
-    each.name: _READERS[kind]
-    for of in (Account, Connector)
-    for each in fields(of)
-    if (kind := get_origin(each.type) or each.type) in _READERS
+    each.name: _READERS[kind] for each in fields(Account) if (kind := get_origin(each.type) or each.type) in _READERS
 }
 
 
-def _read(names: tuple[str, ...], row: Sequence[Any]) -> dict[str, Any]:
-    return {name: _READ[name](value) if name in _READ else value for name, value in zip(names, row, strict=False)}
+def _read(name: str, value: Any, account: str) -> Any:
+    try:
+        return _READ[name](value) if name in _READ else value
+    except (ValueError, TypeError):
+        raise DamagedRow(f"account.{name}", account) from None
 
 
 def report_values(report: ConnectorReport) -> dict[str, Any]:

@@ -8,9 +8,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from heliograph.adapters.store.shared.rows import account_of, template_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Query, Row, Rows, Steps, first, read, scan, write
 from heliograph.app.facts import subject_key_of
-from heliograph.app.ports.encryption import SETTLE_MS, KeyRow, Rewriting, RowChange, RowTest
+from heliograph.app.ports import DamagedRow
+from heliograph.app.ports.encryption import SETTLE_MS, KeyRow, Rewriting, RowChange, RowTest, UnreadableValues
 from heliograph.domain.message.ids import to_hex
 
 _LEAST: Final = -(1 << 63)
@@ -138,6 +140,7 @@ class StoredSealedRows(Operations):
                     ]
                 is_last = len(rows) < _SCANNED
                 after = "" if is_last else stage.cursor(rows[-1])
+        found += yield from _damaged_json()
         return (yield from _with_ids(found[:most]))
 
     @scan
@@ -149,6 +152,19 @@ class StoredSealedRows(Operations):
 
 def _keys(rows: Rows) -> list[KeyRow]:
     return [KeyRow(number, bytes(wrapped), since) for number, wrapped, since in rows]
+
+
+def _damaged_json() -> Steps[list[tuple[str, str]]]:
+    """Returns column and row of other values that are not the JSON that they must be."""
+    damaged = UnreadableValues()
+    for row in (yield Q.accounts()):
+        try:
+            account_of(row)
+        except DamagedRow as damage:
+            damaged.note(damage.column, damage.row)
+    for row in (yield Q.templates()):
+        template_of(row, damaged)
+    return damaged.take_fresh()
 
 
 def _octets(value: str | bytes) -> bytes:

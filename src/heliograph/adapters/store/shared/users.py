@@ -3,10 +3,10 @@ actions."""
 
 import json
 
-from heliograph.adapters.store.shared.rows import ANY_KEY
+from heliograph.adapters.store.shared.rows import ANY_KEY, texts_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Exists, Missing
-from heliograph.app.ports import Unavailable
+from heliograph.app.ports import DamagedRow, Unavailable
 from heliograph.app.records import (
     AdminSession,
     AdminToken,
@@ -165,4 +165,7 @@ def _user(row: Row) -> AdminUser:
 
 
 def _token(row: Row) -> AdminToken:
-    return AdminToken(row[0], row[1], row[2], tuple(json.loads(row[3])), *row[4:])
+    try:
+        return AdminToken(row[0], row[1], row[2], texts_of(row[3]), *row[4:])
+    except ValueError:
+        raise DamagedRow("admin_token.scopes", row[1]) from None
