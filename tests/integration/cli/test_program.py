@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.process import Admin
 from tests.support.timeouts import COMMAND_S, PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("heliograph")
@@ -47,9 +48,11 @@ def test_the_first_command_makes_a_private_store_where_it_is_expected(tmp_path: 
 
 
 def test_output_off_a_terminal_has_no_colours(tmp_path: Path) -> None:
-    run(tmp_path, "account", "create", "acme", "--credit", "1")
+    admin = Admin(tmp_path / "data")
+    admin.account()
     for arguments in (["account", "list"], ["account", "show", "nobody"], ["doctor", "--no-binds"], ["settings"]):
-        result = run(tmp_path, *arguments)
+        result = admin.run(*arguments)
+        assert result.stdout or result.stderr
         assert "\x1b" not in result.stdout + result.stderr
 
 
