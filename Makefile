@@ -145,6 +145,9 @@ endef
 MONO := mono-mcs mono-runtime libmono-system-componentmodel-dataannotations4.0-cil libmono-system-net-http4.0-cil \
         libmono-system-runtime-serialization4.0-cil libmono-system-web4.0-cil
 
+# Without a user interface it takes less CPU time. Not every release of Debian has that package.
+CHROMIUM = $$(apt-cache show chromium-headless-shell >/dev/null 2>&1 && echo chromium-headless-shell || echo chromium)
+
 peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the foreign programs that the tests use: aiosmpplib, rusmppyc, smpp34, Jasmin, npm's smpp, axe-core, typescript, standardwebhooks, redocly and spectral, openapi-generator, Debian's gcc, kannel, chromium, php, java, go, mono, promtool, openssl, curl, libnet-smpp-perl, pgbouncer, and patroni with etcd, postgresql and haproxy
 	cp tests/peers/package.json tests/peers/package-lock.json $(PEERS)/
 	cd $(PEERS) && npm ci --silent --no-audit --no-fund
@@ -153,7 +156,7 @@ peers: $(PEERS)/python/.installed $(PEERS)/esmes/.installed ## install the forei
 	$(call debian,command -v go >/dev/null,golang-go,the generated client for Go)
 	$(call debian,command -v mcs >/dev/null && command -v mono >/dev/null,$(MONO),the generated client in C#)
 	$(call debian,command -v bearerbox >/dev/null || test -x /usr/sbin/bearerbox,kannel kannel-extras,its tests)
-	$(call debian,test -x /usr/bin/chromium,chromium,the console's tests in it)
+	$(call debian,test -x /usr/bin/chromium-headless-shell || { test -x /usr/bin/chromium && test "$$(id -u)" != 0; },$(CHROMIUM),the console's tests in it)
 	$(call debian,test -e /usr/share/php/GuzzleHttp/autoload.php && command -v php >/dev/null,php-cli php-curl php-mbstring php-guzzlehttp-guzzle,samples and the generated client in PHP)
 	$(call debian,test -e /usr/share/perl5/Net/SMPP.pm,libnet-smpp-perl,its tests)
 	$(call debian,command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer,pgbouncer,its test)
