@@ -115,7 +115,13 @@ class Invocation:
         The request goes to the gateway of the context, or to the store of this machine. The store stays open until the
         command ends.
         """
-        asked = resource.operation(operation).asked(given or {})
+        given = given or {}
+        for name, value in given.items():
+            if not is_utf8(value):
+                raise Failure(
+                    f"{name}: it has octets that are not UTF-8", "Type it again, in a terminal that uses UTF-8."
+                )
+        asked = resource.operation(operation).asked(given)
         if resource.is_local:
             self.need_the_machine()
         if (gateway := self.gateway()) is not None:
@@ -485,3 +491,12 @@ def format_moment(at: int | None) -> str | None:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def is_utf8(value: object) -> bool:
+    """Whether an argument can be stored and sent. Python hands over other octets of a command line as surrogates."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

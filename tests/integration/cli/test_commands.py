@@ -725,3 +725,13 @@ def test_a_top_up_without_an_answer_can_be_repeated(
     assert result.exit_code == 1
     assert len(silent.reference) == 16
     assert f"without doing it twice, add --reference {silent.reference}" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["message find \udcff", "message export --sender \udcff"])
+def test_octets_of_another_encoding_are_refused_by_the_name_of_their_argument(command: str, run: Run) -> None:
+    assert run("account", "create", "acme").exit_code == 0
+
+    result = run(*command.split(" "))
+
+    assert result.exit_code == 1
+    assert "it has octets that are not UTF-8" in result.stderr
