@@ -193,7 +193,7 @@ async def test_a_notice_of_a_damaged_message_from_a_phone_waits_for_a_replay(run
     async def done() -> bool:
         return len(await run.store.notices.ended(9)) == 2 and len(run.arrived) == 1
 
-    await until(done, "the end of all messages")
+    await until(done, "the ends of both damaged notices, and the callback of the third")
     assert run.arrived[0].key == inbound[2].key
     ended = await run.store.notices.ended(9)
     assert {each.key for each in ended} == {inbound[0].key, inbound[1].key}
@@ -206,7 +206,7 @@ async def test_a_notice_of_a_damaged_message_from_a_phone_waits_for_a_replay(run
     async def told() -> bool:
         return len(run.arrived) == 2
 
-    await until(told, "the receipts")
+    await until(told, "the callback of the replayed message")
     assert b"first" in run.arrived[1].body
     await run.stop()
 
@@ -223,7 +223,7 @@ async def test_a_damaged_body_of_a_notice_is_made_again(run: Run) -> None:
     async def done() -> bool:
         return len(run.arrived) == 1
 
-    await until(done, "the end of all messages")
+    await until(done, "the receipt")
     assert b"DELIVRD" in run.arrived[0].body
     await run.stop()
 
@@ -239,7 +239,7 @@ async def test_a_damaged_part_counts_as_missing(run: Run) -> None:
     async def done() -> bool:
         return len(await run.store.inbound.find(InboundQuery(limit=9))) == 3
 
-    await until(done, "the end of all messages")
+    await until(done, "three messages from phones")
     found = {
         (each.message.content, each.message.complete) for each in await run.store.inbound.find(InboundQuery(limit=9))
     }
@@ -262,7 +262,7 @@ async def test_a_connector_and_an_account_with_damaged_secrets_do_not_stop_the_o
     async def done() -> bool:
         return run.sent == {message.key}
 
-    await until(done, "the end of all messages")
+    await until(done, "the submission over the whole connector")
     await run.stop()
 
 
