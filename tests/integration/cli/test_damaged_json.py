@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.timeouts import PATIENCE_S
 
-DAMAGED = ("{", "[]", '"host"', "")
+DAMAGED = ("{", "[]", '"host"', "", b'{"host": "\xe9"}')
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def filled(run: Any) -> Any:
     return run
 
 
-def damage(data: Path, table: str, column: str, text: str) -> None:
+def damage(data: Path, table: str, column: str, text: str | bytes) -> None:
     with closing(sqlite3.connect(data / "data" / "heliograph.db")) as db, db:
-        assert db.execute(f'UPDATE "{table}" SET "{column}" = ?', [text]).rowcount
+        assert db.execute(f'UPDATE "{table}" SET "{column}" = CAST(? AS TEXT)', [text]).rowcount
 
 
 def started(tmp_path: Path) -> tuple[bool, str]:
@@ -64,7 +64,9 @@ def test_a_gateway_starts_with_damaged_json(filled: Any, tmp_path: Path, column:
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_connector_with_damaged_json_is_off_until_all_is_given_again(filled: Any, tmp_path: Path, text: str) -> None:
+def test_a_connector_with_damaged_json_is_off_until_all_is_given_again(
+    filled: Any, tmp_path: Path, text: str | bytes
+) -> None:
     damage(tmp_path, "connector", "settings", text)
     shown: dict[str, Any] = json.loads(filled("connector", "show", "op", "--json").stdout)
     assert shown["bind_state"] == "disabled"

@@ -13,9 +13,14 @@ import pytest
 
 from heliograph.adapters.store.shared.schema import SchemaChanged, SchemaTooNew
 from heliograph.adapters.store.sqlite import SqliteStore
-from heliograph.app.ports import Unavailable
+from heliograph.adapters.store.sqlite.connection import describe, is_outage
+from heliograph.app.ports import DamagedRow, Unavailable
+from heliograph.app.records import Search
+from heliograph.composition.encryption import sealed
+from heliograph.domain.message.ids import to_hex
 from heliograph.domain.money.amounts import EntryKind
-from tests.support.store import Given
+from tests.support.connectors import smpp_connector
+from tests.support.store import NODE, Given, SqliteOpener
 
 FLIPS = 60
 SEED = 34
@@ -108,3 +113,60 @@ async def test_a_name_in_the_schema_that_is_no_text_any_more_is_found(tmp_path: 
     whole = await filled(tmp_path / "store.db")
     (tmp_path / "named.db").write_bytes(whole.replace(b"WHERE substr(", b"WHERE \xf3ubstr("))
     assert await findings(tmp_path / "named.db")
+
+
+NO_TEXT = "CAST(x'4772fc736520' AS TEXT)"
+"""The octets of "Grüße" in Latin-1: no UTF-8."""
+
+
+@pytest.fixture
+async def opener(tmp_path: Path) -> SqliteOpener:
+    return SqliteOpener(tmp_path)
+
+
+async def test_a_text_that_is_no_text_any_more_fails_its_message_alone(opener: SqliteOpener) -> None:
+    """A disk that changes the first bit of an octet leaves no UTF-8."""
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    damaged, whole = [await given.sent(account.id, content="Grüße", queued=True) for _ in range(2)]
+    await opener.execute(f"UPDATE message SET content = {NO_TEXT} WHERE key = {damaged.key}")
+    page = await store.messages.search(Search())
+    assert {hit.message.key: hit.message.is_unreadable for hit in page.hits} == {damaged.key: True, whole.key: False}
+    claimed = await store.queue.claim(1, 10, given.now, NODE)
+    assert [(each.message.key, each.message.content) for each in claimed] == [(damaged.key, ""), (whole.key, "Grüße")]
+    encryption = (await sealed(store, None, given.now)).encryption
+    (finding,) = await encryption.damage()
+    assert f"message.content of {to_hex(damaged.key, damaged.tail)}" in finding
+    await store.close()
+
+
+async def test_json_that_is_no_text_any_more_is_damaged_json(opener: SqliteOpener) -> None:
+    store = await opener()
+    await store.network.add_connector(smpp_connector(0, "op", "", 0, "", ""))
+    await opener.execute(f"UPDATE connector SET settings = replace(settings, 'host', {NO_TEXT})")
+    (connector,) = (await store.network.tables()).connectors
+    assert (connector.state, connector.settings) == ("off", {})
+    assert store.unreadable.take_fresh() == [("connector.settings", "op")]
+    await Given(store).account("acme")
+    await opener.execute(f"UPDATE account SET networks = {NO_TEXT}")
+    with pytest.raises(DamagedRow, match=r"account\.networks of acme"):
+        await store.accounts.all()
+    await store.close()
+
+
+async def test_another_text_that_is_no_text_any_more_is_shown_as_far_as_it_is(opener: SqliteOpener) -> None:
+    store = await opener()
+    given = Given(store)
+    account = await given.account()
+    message = await given.sent(account.id, sender="Gruesse")
+    await opener.execute(f"UPDATE message SET sender = {NO_TEXT}")
+    ((hit,),) = ((await store.messages.search(Search())).hits,)
+    assert (hit.message.key, hit.message.sender) == (message.key, "Gr\ufffdse ")
+    await store.close()
+
+
+def test_the_reason_of_a_fault_has_no_text() -> None:
+    fault = sqlite3.OperationalError("Could not decode to UTF-8 column 'content' with text 'with text secret'")
+    assert is_outage(fault)
+    assert describe(fault) == "OperationalError: Could not decode to UTF-8 column 'content'"

@@ -23,6 +23,7 @@ STATEMENTS = 512
 """Prepared statements in the cache of a connection."""
 
 _OURS = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE})
+_NO_TEXT = "Could not decode to UTF-8 column "
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_INTERRUPT})
 
 
@@ -76,7 +77,7 @@ def opened(path: Path, busy_ms: int) -> Iterator[sqlite3.Connection]:
             yield db
     except Exception as fault:
         if is_outage(fault):
-            raise Unavailable(f"{path} cannot be used: {fault}") from fault
+            raise Unavailable(f"{path} cannot be used: {reason_of(fault)}") from fault
         raise
 
 
@@ -88,13 +89,18 @@ def primary_code(fault: sqlite3.Error) -> int:
 
 def is_outage(fault: BaseException) -> bool:
     """Returns whether the file is unavailable (locked, full, read-only, damaged), as opposed to a wrong row."""
-    if isinstance(fault, UnicodeDecodeError):
+    if isinstance(fault, UnicodeDecodeError) or is_no_text(fault):
         return True  # the schema or a text in the file is no text any more
     if not isinstance(fault, sqlite3.DatabaseError):
         return False
     if isinstance(fault, sqlite3.IntegrityError | sqlite3.DataError | sqlite3.ProgrammingError):
         return False
     return primary_code(fault) not in _OURS
+
+
+def is_no_text(fault: BaseException) -> bool:
+    """Returns whether a text in the file is no UTF-8. Python raises this error without a result code."""
+    return isinstance(fault, sqlite3.OperationalError) and str(fault).startswith(_NO_TEXT)
 
 
 def is_unfit(fault: BaseException) -> bool:
@@ -111,4 +117,9 @@ def is_passing(fault: sqlite3.Error) -> bool:
 def describe(fault: BaseException) -> str:
     """Describes a fault for the log, without values: by SQLite's message, which names only columns, otherwise by its
     type."""
-    return f"{type(fault).__name__}: {fault}" if isinstance(fault, sqlite3.Error) else type(fault).__name__
+    return f"{type(fault).__name__}: {reason_of(fault)}" if isinstance(fault, sqlite3.Error) else type(fault).__name__
+
+
+def reason_of(fault: BaseException) -> str:
+    """Returns the message of a fault. Python adds a text that is no UTF-8 to it, which is left out."""
+    return str(fault).partition(" with text ")[0] if is_no_text(fault) else str(fault)

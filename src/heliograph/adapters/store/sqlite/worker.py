@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Full, Queue
 from typing import Concatenate, ParamSpec, TypeVar
 
-from heliograph.adapters.store.sqlite.connection import connect, is_outage, is_passing, primary_code
+from heliograph.adapters.store.sqlite.connection import connect, is_outage, is_passing, primary_code, reason_of
 from heliograph.app.ports import Unavailable
 
 P = ParamSpec("P")
@@ -92,7 +92,7 @@ class FileConnection:
         if is_outage(fault):
             if not (isinstance(fault, sqlite3.Error) and is_passing(fault)):
                 self.close()
-            raise Unavailable(f"the store cannot be used: {fault}") from fault
+            raise Unavailable(f"the store cannot be used: {reason_of(fault)}") from fault
 
 
 class Worker:
