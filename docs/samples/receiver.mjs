@@ -1,4 +1,4 @@
-// Takes receipts, once each, and only genuine ones. It needs nothing but Node.js 18 or newer.
+// Takes receipts, messages from phones and notices, once each, and only genuine ones. It needs nothing but Node.js 18 or newer.
 //
 //   HELIOGRAPH_SIGNING_SECRET=whsec_... node receiver.mjs 8081
 
@@ -10,7 +10,7 @@ if (!process.env.HELIOGRAPH_SIGNING_SECRET || !process.argv[2]) {
   process.exit(2);
 }
 const key = Buffer.from(process.env.HELIOGRAPH_SIGNING_SECRET.replace(/^whsec_/, ""), "base64");
-const seen = new Set(); // in a real program: a table, written in the transaction that uses the receipt
+const seen = new Set(); // in a real program: a table, written in the transaction that uses the fields
 
 function genuine(headers, body) {
   const identity = headers["webhook-id"] ?? "";
@@ -24,6 +24,17 @@ function genuine(headers, body) {
   });
 }
 
+function read(mediaType, body) {
+  if (mediaType.startsWith("application/json")) return JSON.parse(body.toString());
+  return Object.fromEntries(new URLSearchParams(body.toString()));
+}
+
+function take(fields) {
+  if ("message_status" in fields) console.log("receipt", fields.id, fields.message_status, fields.err);
+  else if ("from" in fields) console.log("inbound", fields.from, fields.to, fields.content);
+  else if (fields.type === "account.low_balance") console.log("low balance", fields.account, fields.balance);
+}
+
 createServer(async (request, answer) => {
   const parts = [];
   for await (const part of request) parts.push(part);
@@ -33,10 +44,9 @@ createServer(async (request, answer) => {
     return;
   }
   const identity = request.headers["webhook-id"];
-  if (!seen.has(identity)) { // the same receipt comes again if our answer was lost
+  if (!seen.has(identity)) { // the same comes again if our answer was lost
+    take(read(request.headers["content-type"] ?? "", body));
     seen.add(identity);
-    const receipt = new URLSearchParams(body.toString());
-    console.log("receipt", receipt.get("id"), receipt.get("message_status"), receipt.get("err"));
   }
   answer.writeHead(204).end();
 }).listen(Number(process.argv[2]), "127.0.0.1");

@@ -1,5 +1,5 @@
 <?php
-// Takes receipts, once each, and only genuine ones. It needs nothing but PHP 8.1 or newer.
+// Takes receipts, messages from phones and notices, once each, and only genuine ones. It needs nothing but PHP 8.1 or newer.
 //
 //   HELIOGRAPH_SIGNING_SECRET=whsec_... php -S 127.0.0.1:8081 receiver.php
 
@@ -24,6 +24,29 @@ function genuine(string $key, string $identity, string $moment, string $signatur
     return false;
 }
 
+function read_fields(string $type, string $body): array
+{
+    if (str_starts_with($type, 'application/json')) {
+        return json_decode($body, true, 8, JSON_THROW_ON_ERROR);
+    }
+    parse_str($body, $fields);
+    return $fields;
+}
+
+function take(array $fields): string
+{
+    if (isset($fields['message_status'])) {
+        return "receipt {$fields['id']} {$fields['message_status']} {$fields['err']}\n";
+    }
+    if (isset($fields['from'])) {
+        return "inbound {$fields['from']} {$fields['to']} {$fields['content']}\n";
+    }
+    if (($fields['type'] ?? '') === 'account.low_balance') {
+        return "low balance {$fields['account']} {$fields['balance']}\n";
+    }
+    return '';
+}
+
 $key = base64_decode(preg_replace('/^whsec_/', '', (string) getenv('HELIOGRAPH_SIGNING_SECRET')));
 $identity = $_SERVER['HTTP_WEBHOOK_ID'] ?? '';
 $moment = $_SERVER['HTTP_WEBHOOK_TIMESTAMP'] ?? '';
@@ -32,12 +55,12 @@ if (!genuine($key, $identity, $moment, $_SERVER['HTTP_WEBHOOK_SIGNATURE'] ?? '',
     http_response_code(401);
     return;
 }
-// In a real program: a row of a table, written in the transaction that uses the receipt.
+// In a real program: a row of a table, written in the transaction that uses the fields.
+$line = take(read_fields($_SERVER['CONTENT_TYPE'] ?? '', $body));
 $seen = sys_get_temp_dir() . '/heliograph-receipt-' . hash('sha256', $identity);
-$first = @fopen($seen, 'x'); // the same receipt comes again if our answer was lost
+$first = @fopen($seen, 'x'); // the same comes again if our answer was lost
 if ($first !== false) {
     fclose($first);
-    parse_str($body, $receipt);
-    file_put_contents('php://stdout', "receipt {$receipt['id']} {$receipt['message_status']} {$receipt['err']}\n");
+    file_put_contents('php://stdout', $line);
 }
 http_response_code(204);

@@ -1,4 +1,4 @@
-"""Takes receipts, once each, and only genuine ones. It needs nothing but Python.
+"""Takes receipts, messages from phones and notices, once each, and only genuine ones. It needs nothing but Python.
 
 HELIOGRAPH_SIGNING_SECRET=whsec_... python receiver.py 8081
 """
@@ -6,6 +6,7 @@ HELIOGRAPH_SIGNING_SECRET=whsec_... python receiver.py 8081
 import base64
 import hashlib
 import hmac
+import json
 import os
 import sys
 import time
@@ -16,7 +17,7 @@ if len(sys.argv) < 2 or not os.environ.get("HELIOGRAPH_SIGNING_SECRET"):
     sys.exit(__doc__)
 
 KEY = base64.b64decode(os.environ["HELIOGRAPH_SIGNING_SECRET"].removeprefix("whsec_"))
-SEEN: set[str] = set()  # in a real program: a table, written in the transaction that uses the receipt
+SEEN: set[str] = set()  # in a real program: a table, written in the transaction that uses the fields
 
 
 def genuine(identity: str, moment: str, signatures: str, body: bytes) -> bool:
@@ -27,6 +28,21 @@ def genuine(identity: str, moment: str, signatures: str, body: bytes) -> bool:
     return any(hmac.compare_digest(expected.encode(), each.encode()) for each in signatures.split())
 
 
+def read(media_type: str, body: bytes) -> dict[str, str]:
+    if media_type.startswith("application/json"):
+        return dict(json.loads(body))
+    return {name: values[0] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
+
+
+def take(fields: dict[str, str]) -> None:
+    if "message_status" in fields:
+        print("receipt", fields["id"], fields["message_status"], fields["err"], flush=True)
+    elif "from" in fields:
+        print("inbound", fields["from"], fields["to"], fields["content"], flush=True)
+    elif fields.get("type") == "account.low_balance":
+        print("low balance", fields["account"], fields["balance"], flush=True)
+
+
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -35,10 +51,9 @@ class Receiver(BaseHTTPRequestHandler):
         if not genuine(identity, moment, signatures, body):
             self.answer(401)
             return
-        if identity not in SEEN:  # the same receipt comes again if our answer was lost
+        if identity not in SEEN:  # the same comes again if our answer was lost
+            take(read(self.headers.get("Content-Type", ""), body))
             SEEN.add(identity)
-            receipt = {name: values[0] for name, values in parse_qs(body.decode(), keep_blank_values=True).items()}
-            print("receipt", receipt["id"], receipt["message_status"], receipt["err"], flush=True)
         self.answer(204)
 
     def answer(self, status: int) -> None:

@@ -30,6 +30,8 @@ SECRET = "whsec_" + base64.b64encode(DEMO_SIGNING_SECRET).decode()
 
 pytestmark = pytest.mark.slow
 
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+
 
 class Language(NamedTuple):
     program: str
@@ -145,25 +147,33 @@ def test_a_client_says_why_it_was_refused(language: Language, gateway: GatewayPr
         assert "401 04: " in client.err
 
 
+def post_callback(
+    port: int, identity: str, moment: int, key: bytes, content: bytes, media_type: str = FORM, signed: bytes = b""
+) -> int:
+    """Returns the receiver's status. `signed`: the body of the signature, if it differs from the content."""
+    text = f"{identity}.{moment}.".encode() + (signed or content)
+    signature = base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
+    headers = {
+        "webhook-id": identity,
+        "webhook-timestamp": str(moment),
+        "webhook-signature": f"v1,AAAA v1,{signature}",
+        "Content-Type": media_type,
+    }
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/", content, headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_receiver_takes_a_receipt_once_and_no_forgery(language: Language, tmp_path: Path) -> None:
     port = free_port()
     body = b"id=0195d3a4-0000-7000-8000-000000000001&message_status=DELIVRD&err=000&text=Hi"
 
     def post(identity: str, moment: int, key: bytes, content: bytes = body) -> int:
-        signature = base64.b64encode(hmac.digest(key, f"{identity}.{moment}.".encode() + body, hashlib.sha256)).decode()
-        headers = {
-            "webhook-id": identity,
-            "webhook-timestamp": str(moment),
-            "webhook-signature": f"v1,AAAA v1,{signature}",
-            "Content-Type": "application/x-www-form-urlencoded",
-        }
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/", content, headers, method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            return error.code
+        return post_callback(port, identity, moment, key, content, signed=body)
 
     with start_receiver(language, tmp_path, port) as receiver:
         receiver.until(lambda: listens(port), "the receiver listens")
@@ -177,6 +187,29 @@ def test_a_receiver_takes_a_receipt_once_and_no_forgery(language: Language, tmp_
         expected = "receipt 0195d3a4-0000-7000-8000-000000000001 DELIVRD 000"
         eventually(lambda: receiver.out.count(expected) >= 2, "two receipts")
         assert receiver.out.splitlines() == [expected, expected]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_receiver_takes_everything_that_an_account_is_told(language: Language, tmp_path: Path) -> None:
+    """`callback_url` gets notices as well as receipts, and `inbound_url` may be the same. Both may be JSON."""
+    port, now = free_port(), int(time.time())
+    low = b'{"type":"account.low_balance","account":"acme","balance":"24.93","threshold":"25"}'
+    posted = [
+        (low, JSON, "low balance acme 24.93"),
+        (b'{"id":"0195d3a4","message_status":"DELIVRD","err":"000","text":"Hi"}', JSON, "receipt 0195d3a4 DELIVRD 000"),
+        (
+            b"id=0195d3a5&from=447700900123&to=3388&content=Yes%2C+please.",
+            FORM,
+            "inbound 447700900123 3388 Yes, please.",
+        ),
+        (b'{"type":"of a later version"}', JSON, ""),
+    ]
+    with start_receiver(language, tmp_path, port) as receiver:
+        receiver.until(lambda: listens(port), "the receiver listens")
+        for index, (body, media_type, _) in enumerate(posted):
+            assert post_callback(port, f"msg_{index}", now, DEMO_SIGNING_SECRET, body, media_type) == 204
+        lines = [line for _, _, line in posted if line]
+        receiver.until(lambda: receiver.out.splitlines() == lines, "a line for each")
 
 
 CALLED = [
