@@ -494,9 +494,10 @@ def format_moment(at: int | None) -> str | None:
 
 
 def is_utf8(value: object) -> bool:
-    """Whether an argument can be stored and sent. Python hands over other octets of a command line as surrogates."""
+    """Whether an argument, or each of several, can be stored and sent. Python hands over other octets of a command line
+    as surrogates."""
     try:
-        str(value).encode()
+        json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
         return False
     return True

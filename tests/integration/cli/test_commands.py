@@ -727,7 +727,13 @@ def test_a_top_up_without_an_answer_can_be_repeated(
     assert f"without doing it twice, add --reference {silent.reference}" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["message find \udcff", "message export --sender \udcff"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "message find \udcff", "message export --sender \udcff", "callbacks drop --message \udcff",
+        "connector set op source_addr_\udcff=1", "template set welcome --tlv entity=\udcff",
+    ],
+)  # fmt: skip
 def test_octets_of_another_encoding_are_refused_by_the_name_of_their_argument(command: str, run: Run) -> None:
     assert run("account", "create", "acme").exit_code == 0
 
