@@ -93,5 +93,8 @@ def test_damaged_json_of_an_account_refuses_a_start_and_says_where(filled: Any, 
 def test_no_text_fits_a_damaged_template(filled: Any, tmp_path: Path) -> None:
     damage(tmp_path, "template", "tlvs", "[1]")
     assert "welcome" in filled("template", "list").stdout
+    refused = filled("template", "set", "welcome", "--text", "Hello")
+    assert refused.exit_code == 1
+    assert "give them again" in refused.stderr, "without its TLVs, operators would refuse the text"
     assert filled("template", "set", "welcome", "--tlv", "entity=1").exit_code == 0
     assert filled("audit", "--deep").exit_code == 0

@@ -83,6 +83,8 @@ async def change(desk: Desk, name: str, tlvs: Mapping[str, str] | None = None, *
     """Changes the given values. A TLV with an empty value is removed; TLVs that are left out stay."""
     tables = await desk.store.network.tables(large=False)
     known = _named(tables.templates, name)
+    if known.is_damaged and tlvs is None:
+        raise Invalid("tlvs", "give them again: the template's stored TLVs cannot be read")
     was = _row(known, await desk.account_names())
     merged = {key: value for key, value in {**was["tlvs"], **(tlvs or {})}.items() if value}
     row = {**was, **values, "tlvs": _TLVS.read(merged)}
