@@ -3,7 +3,7 @@ actions."""
 
 import json
 
-from heliograph.adapters.store.shared.rows import ANY_KEY, texts_of
+from heliograph.adapters.store.shared.rows import ANY_KEY, json_object, texts_of
 from heliograph.adapters.store.shared.steps import Operations, Q, Row, Steps, first, listing, lookup, write
 from heliograph.app.configuration import Exists, Missing
 from heliograph.app.ports import DamagedRow, Unavailable
@@ -139,9 +139,17 @@ class StoredAuditLog(Operations):
             limit=query.limit,
         )
         return [
-            AuditEntry(at, actor, action, target, json.loads(details), address, key)
+            AuditEntry(at, actor, action, target, _details(details), address, key)
             for at, actor, action, target, details, address, key in rows
         ]
+
+
+def _details(text: str | bytes) -> dict[str, str]:
+    """Returns the details of an entry; none if they are damaged, which the proof of the audit log says."""
+    try:
+        return json_object(text)
+    except ValueError:
+        return {}
 
 
 def append(deed: AuditEntry) -> Steps[None]:

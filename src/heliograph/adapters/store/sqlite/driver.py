@@ -48,7 +48,7 @@ DIALECT: Final = sql.SqlDialect(
 STATEMENTS: Final = sql.load(DIALECT, Path(sql.__file__).with_name("queries"), Path(__file__).with_name("queries"))
 
 DETECTED: Final = frozenset(
-    {"content", "settings", "tlvs", "body", "networks", "senders", "prefixes", "smpp", "scopes"}
+    {"content", "settings", "tlvs", "body", "networks", "senders", "prefixes", "smpp", "scopes", "details"}
 )
 """Columns of texts and JSON with readers that tell damaged octets. Other damaged texts get U+FFFD."""
 
