@@ -76,7 +76,7 @@ class Collector:
 
     `shown`: returns when the certificates end that operators are shown (seconds since 1970), by connector.
 
-    `unreadable`: the sealed values that could not be opened.
+    `unreadable`: the values that could not be read from the store.
     """
 
     def __init__(

@@ -159,8 +159,8 @@ SECTIONS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
             ),
             _gauge(
                 "heliograph_store_unreadable_values",
-                "Encrypted values, such as texts, that this process could not open, each counted once: their rows are "
-                "damaged.",
+                "Values, such as encrypted texts or JSON, that this process could not read, each counted once: their "
+                "rows are damaged.",
             ),
             _counter(
                 "heliograph_retention_messages_total",
