@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from heliograph.app.resources.attention import Topic, Worry
 from heliograph.cli.command import Invocation
 from heliograph.composition.dev import open_demo_account
 from tests.support.ports import free_port
@@ -21,15 +22,27 @@ def test_things_that_need_attention_are_listed(run: Any) -> None:
             "subject": "",
             "sentence": "There is no connector yet: messages have nowhere to go.",
             "page": "/connectors-new",
+            "command": "heliograph connector add --help",
         },
         {
             "topic": "credit",
             "subject": "acme",
             "sentence": "acme has no credit, so that its requests are refused: top it up.",
             "page": "/accounts/acme",
+            "command": "heliograph account ledger acme",
         },
     ]
-    assert "acme has no credit, so that" in run("attention").stdout
+    printed = run("attention").stdout
+    assert "acme has no credit, so that" in printed
+    assert "heliograph account ledger acme" in printed
+
+
+@pytest.mark.parametrize("topic", Topic)
+@pytest.mark.parametrize("subject", ["", "acme"])
+def test_the_command_of_each_worry_is_there(run: Any, topic: Topic, subject: str) -> None:
+    program, *words = Worry(topic, "Something is wrong", subject=subject).command.split()
+    assert program == "heliograph"
+    assert run(*words, "--help").exit_code == 0
 
 
 def test_commands_know_the_operator_and_the_receivers_of_a_development_run(run: Any) -> None:

@@ -245,7 +245,7 @@ async def test_the_overview_says_what_needs_attention(
     monkeypatch.setattr(STATE, "bound", 0)
     monkeypatch.setattr(STATE.binds[0], "last_error", "connection refused")
     monkeypatch.setattr(STATE.binds[0], "last_error_at", 1_800_000_000_000)
-    assert "operator is down: see why, and test it." in text_of(await ada.get("/"))
+    assert "operator is down: connection refused." in text_of(await ada.get("/"))
     assert "Needs attention" in text_of(await ada.get("/live", x_piece="1"))
     monkeypatch.undo()
     await store.network.add_connector(smpp_connector(0, "second", "h", 1, "s", "p"))

@@ -109,7 +109,9 @@ def test_people_see_what_there_is(up: int) -> None:
     assert "110.0" in printed
     assert "<2 ms" in printed
     assert "balance 12.5" in printed
-    assert ("is not bound, and its messages wait: heliograph connector show" in printed) == (up == 0)
+    assert ("is not bound; its messages take another connector, or wait: heliograph connector show" in printed) == (
+        up == 0
+    )
     assert "accepts no messages" not in printed
 
 

@@ -56,13 +56,28 @@ class Topic(StrEnum):
     """An account has no credit (account)."""
 
 
+_COMMANDS: Final = {
+    Topic.STORE: "doctor",
+    Topic.CONNECTOR: "connector show {}",
+    Topic.BACKLOG: "connector show {}",
+    Topic.NATIONAL: "connector show {}",
+    Topic.NO_CONNECTOR: "connector add --help",
+    Topic.QUEUE: "queue list",
+    Topic.CALLBACKS: "callbacks list --state failed",
+    Topic.RECEIVER: "callbacks status",
+    Topic.GUARD: "guard list",
+    Topic.CREDIT: "account ledger {}",
+}
+"""The command that shows more about a worry of the topic. {} is its subject."""
+
+
 @dataclass(frozen=True, slots=True)
 class Worry:
     topic: Topic
     problem: str
     """A clause, for example `op1 is down`."""
     advice: str = ""
-    """Advice to a person, for example `see why, and test it`."""
+    """The reason, or advice to a person, for example `see why, and test it`."""
     subject: str = ""
     """The thing in trouble, for example `op1`; empty if the topic has a single worry."""
     page: str = ""
@@ -71,6 +86,13 @@ class Worry:
     @property
     def sentence(self) -> str:
         return f"{self.problem}: {self.advice}." if self.advice else f"{self.problem}."
+
+    @property
+    def command(self) -> str:
+        """The command that shows more, for example `heliograph connector show op1`."""
+        if self.topic is Topic.CREDIT and not self.subject:
+            return "heliograph account list"
+        return f"heliograph {_COMMANDS[self.topic].format(self.subject)}"
 
 
 STORE_FAILS: Final = Worry(
@@ -88,6 +110,8 @@ class ConnectorLine:
     state: str
     """The state that the connector is set to, such as `on`."""
     summary: str
+    reason: str
+    """Why the latest bind failed, such as `host:2775 refuses connections`; empty while the connector is bound."""
     obstacle: str
     """Why messages take another connector where they can, such as `failing most messages`; empty if it can send."""
     in_flight: int
@@ -144,15 +168,18 @@ def _connector_line(
     obstacle: str,
 ) -> ConnectorLine:
     state = CarrierState(summary="It is being started.") if live is None else live
+    reason = ""
     if state.bound:
         condition = "silent" if state.silent else "up"
     else:
-        condition = "down" if any(bind.last_error for bind in state.binds) else "connecting"
+        reason = next((bind.last_error for bind in state.binds if bind.last_error), "").rstrip(".")
+        condition = "down" if reason else "connecting"
     return ConnectorLine(
         connector.name,
         condition,
         connector.state,
         state.summary if connector.enabled else "It is paused.",
+        reason,
         obstacle if connector.enabled else "",
         state.in_flight,
         state.capacity,
@@ -189,7 +216,7 @@ def _connector_worries(now: int, lines: Sequence[ConnectorLine], *, is_simulated
     for line in lines:
         if line.is_troubled:
             problem = f"{line.name} {_TROUBLES.get(line.condition, 'fails most messages')}"
-            found.append(worry(Topic.CONNECTOR, line, problem, "see why, and test it"))
+            found.append(worry(Topic.CONNECTOR, line, problem, line.reason or "see why, and test it"))
     for line in lines:
         is_in_use = line.state == ON and line.condition == "up"
         if is_in_use and line.oldest is not None and now - line.oldest > OLD_MS:
@@ -273,6 +300,7 @@ async def listed(desk: Desk) -> list[dict[str, str]]:
             "subject": each.subject,
             "sentence": each.sentence,
             "page": each.page,
+            "command": each.command,
         }
         for each in await find_all(desk)
     ]
@@ -288,10 +316,11 @@ ATTENTION = Resource(
     fields=(
         Field("topic", Choice(tuple(Topic)), "The kind of trouble."),
         Field("subject", Text(), "The thing in trouble, for example a connector; may be empty.", example="op1"),
-        Field("sentence", Text(), "The trouble in words.", example="op1 is down: see why, and test it."),
+        Field("sentence", Text(), "The trouble in words.", example="op1 is down: host:2775 refuses connections."),
         Field("page", Text(), "Path of the console's page about it, below /console.", example="/connectors/op1"),
+        Field("command", Text(), "The command that shows more.", example="heliograph connector show op1"),
     ),
-    columns=("topic", "sentence"),
+    columns=("topic", "sentence", "command"),
     answer_name="Attention",
     scopes=Scopes(Scope.READ_MESSAGES, Scope.READ_MESSAGES),
     operations=(

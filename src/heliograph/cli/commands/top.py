@@ -161,7 +161,7 @@ def _advice(found: dict[str, Any]) -> Iterator[str]:
     for each in found["connectors"]:
         name = each["name"]
         if each["binds"] and not each["binds_up"]:
-            yield f"{name} is not bound, and its messages wait: heliograph connector show {name}"
+            yield f"{name} is not bound; its messages take another connector, or wait: heliograph connector show {name}"
         elif (each["silent_s"] or 0.0) >= _SILENT_S:
             silent = f"{each['silent_s']:.0f} s"
             yield f"The operator of {name} has not responded for {silent}: heliograph connector show {name}"
