@@ -1109,6 +1109,8 @@ async def test_an_accounts_settings_are_in_groups_and_its_plan_is_chosen(house: 
     assert [title for title, _ in groups][:2] == ["General", "Limits"]
     assert '<option value="cheap">cheap</option>' in groups[0][1]
     assert 'name="daily_spend"' in groups[1][1]
+    shown = {name for _, group in groups for name in re.findall(r'name="(\w+)"', group)}
+    assert shown == {each.name for each in account_pages.SETTINGS}, "the form changes each field that it shows"
     changed = await ada.follow(await ada.post("/accounts/acme/settings", {"plan": "cheap"}))
     assert '<option value="cheap" selected>' in changed.text
 

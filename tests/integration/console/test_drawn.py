@@ -98,6 +98,13 @@ async def test_mistakes_stand_beside_their_field(ada: Browser, resource: Resourc
         assert f'<div class="field wrong"> <label for="f-{field.name}">' in " ".join(wrong.text.split())
 
 
+async def test_yes_or_no_is_chosen_from_a_list(house: AdminHouse, ada: Browser) -> None:
+    page = (await ada.get("/numbers")).text
+    (options,) = re.findall(r'<select id="f-force" name="force"[^>]*>(.*?)</select>', page, re.DOTALL)
+    assert re.findall(r"<option[^>]*>([^<]*)", options) == ["no", "yes"]
+    assert '<option value="no" selected>' in options
+
+
 @ADDED
 async def test_filters_narrow_the_list(ada: Browser, resource: Resource) -> None:
     path, listing = resource.path or f"/{resource.plural}", resource.operation("list")

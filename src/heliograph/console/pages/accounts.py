@@ -29,7 +29,10 @@ ENTRIES = 20
 SHOWN = 500
 """The most accounts that the list shows."""
 
-SETTINGS = tuple(each for each in account_settings.SETTINGS if each.name != "suspended")
+SUSPENDED = "suspended"
+"""A setting with a button of its own, which the form lacks."""
+
+SETTINGS = tuple(each for each in account_settings.SETTINGS if each.name != SUSPENDED)
 """Settings that the form has, in its order."""
 
 
@@ -86,7 +89,8 @@ async def show(request: PageRequest, problem: FormProblem | None = None) -> Page
         texts=texts,
         had=had,
         groups=[
-            (title, [account_settings.SETTING[name] for name in names]) for title, names in account_settings.GROUPS
+            (title, [account_settings.SETTING[name] for name in names if name != SUSPENDED])
+            for title, names in account_settings.GROUPS
         ],
         words={"plan": sorted({*await prices.plans(request.desk), texts["plan"]})}
         | {
@@ -150,7 +154,7 @@ async def top_up(request: PageRequest) -> PageResponse:
 async def settings(request: PageRequest) -> PageResponse:
     name = request.path["name"]
     account, _ = await account_of(request.desk.store, name)
-    before = {each: text for each, text in texts_of(account).items() if each != "suspended"}
+    before = {each: text for each, text in texts_of(account).items() if each != SUSPENDED}
     texts = request.changed(before)
     if not texts:
         return request.go(f"/accounts/{name}", "Nothing was changed.")

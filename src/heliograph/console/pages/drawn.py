@@ -181,6 +181,7 @@ def _input(field: Field) -> dict[str, Any]:
         "value": "" if field.default in OPEN else single.type.text(single.show(field.default)),
         "empty": "Unchanged" if field.default is KEEP else "Any",
         "required": field.default is REQUIRED,
+        "choices": ["no", "yes"] if isinstance(single.type, Flag) else [],
         "is_long": isinstance(single.type, Text) and single.type.is_long,
     }
 
