@@ -75,7 +75,7 @@ async def test_it_says_why(house: AdminHouse) -> None:
         "The route for the prefix 49 with priority 5 leads to third.",
         "The route for the prefix 49 with priority 0 leads to second.",
         "The first of them that can send is third.",
-        "No plan has a price; a segment then costs one credit.",
+        "The plan default has no price for it; a segment then costs one credit.",
     ]
     third = (await house.gateway.store.network.tables()).connectors[2]
     third.state = OFF

@@ -77,7 +77,7 @@ class RouteDecision:
             return "Neither the account's plan nor the plan default has a price for it: a message to it is refused."
         if self.plan:
             return f"The plan {self.plan} names the price for {numbers_of(self.prefix, self.price_network)}."
-        return "No plan has a price; a segment then costs one credit."
+        return "The plan default has no price for it; a segment then costs one credit."
 
 
 def deciding_keys(
