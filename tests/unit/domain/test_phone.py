@@ -24,7 +24,7 @@ def test_good_destinations(text: str) -> None:
         ("44-7700-900123", "spaces or punctuation"),
         ("(44)7700900123", "spaces or punctuation"),
         ("447700900123\n", "spaces or punctuation"),
-        (" 447700900123", "spaces or punctuation"),
+        (" 447700900123", "begin with a space, which a + in a form stands for"),
         ("447700900123,447700900124", "spaces or punctuation"),
         ("4477OO900123", "digits 0 to 9"),
         (FULLWIDTH, "digits 0 to 9"),

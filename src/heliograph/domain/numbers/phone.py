@@ -41,6 +41,8 @@ def destination_problem(text: str, what: str = "destination") -> str | None:
         return f"The {what} is empty; give {_EXAMPLE}."
     if text.startswith("+"):
         return f"The {what} must not begin with +; give {_EXAMPLE}."
+    if text.startswith(" "):
+        return f"The {what} must not begin with a space, which a + in a form stands for; give {_EXAMPLE}."
     if _DIGITS(text) is None:
         if _PUNCTUATED(text) is not None:
             return f"The {what} must not contain spaces or punctuation; give {_EXAMPLE}."
