@@ -87,7 +87,8 @@ def test_a_store_that_vanished_is_refused_too(admin: Admin, data: Path, tmp_path
     with Process(tmp_path, "refusing", command) as program:
         eventually(lambda: "it has no mark of this data directory" in program.err, "it refuses the store")
         assert not (data / "heliograph.db").exists()
-        admin("restored")
+        restored = admin.run("restored").stdout
+        assert "The store lost confirmed commits: it has no mark of this data directory" in restored
         eventually(lambda: program.out, "ready")
         assert program.stop() == 0
 

@@ -92,7 +92,7 @@ def restored(invocation: Invocation) -> None:
     ends = format_moment(point.latest)
     counts = {"unsent": point.unsent, "scheduled": point.scheduled, "awaiting": point.awaiting, "pending": point.owed}
     lines = _format_gaps(point, now) if point.latest is not None else ["The store has no messages."]
-    lost = [f"This data directory misses commits: {loss}.", ""] if loss else []
+    lost = [f"The store lost confirmed commits: {loss}.", ""] if loss else []
     invocation.show(
         {"ends": ends, **counts, "unknown": [line.removeprefix("- ") for line in lines[1:]], "loss": loss},
         lambda: click.echo("\n".join([*lost, *lines, "", _ACCEPTED])),
