@@ -1021,6 +1021,7 @@ async def test_people_and_tokens_are_made_and_removed(house: AdminHouse, ada: Br
     assert "revoked" in (await ada.follow(await ada.post("/people/tokens/revoke", {"token": token.id}))).text
     log = text_of(await ada.get("/audit"))
     assert "token.revoke" in log
+    assert "All entries" in log
     assert "hat_" not in log
     assert "session.open" not in text_of(await ada.get("/audit", "action=token."))
 
