@@ -158,6 +158,19 @@ class ConnectorKind:
     """Returns the files of the certificate that the operator is shown, and of its key; empty without either, or if one
     file has both."""
 
+    def is_whole(self, connector: Connector) -> bool:
+        """Whether each setting of its own has a value that it may have. A disk may have changed a value or a name in
+        the JSON of the settings. A name shows by an option that the kind does not know: without `tls`, for example, the
+        password would go to the operator in plain text."""
+        own = {name: setting for name, setting in self.settings.items() if name not in COMMON}
+        if own.keys() - connector.settings.keys() and self.problems(self.options(connector)):
+            return False
+        values = self.values(connector)
+        return all(
+            isinstance(values[name], setting.type) and (not setting.choices or values[name] in setting.choices)
+            for name, setting in own.items()
+        )
+
     def values(self, connector: Connector) -> dict[str, Any]:
         """The value of each setting, secrets too."""
         return {

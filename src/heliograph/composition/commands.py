@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from heliograph import files
 from heliograph.app.ports import Secrets, Unavailable
 from heliograph.app.ports.encryption import KeyRefused, KeyVault
-from heliograph.composition.connectors import ADAPTERS, KINDS, policy_of
+from heliograph.composition.connectors import ADAPTERS, KINDS, is_whole, policy_of
 from heliograph.composition.encryption import OpenedStore, SealableStore, sealed, vault_of
 from heliograph.composition.names import STORE_FILE as STORE_FILE
 from heliograph.config import Settings
@@ -183,7 +183,7 @@ def _composer(settings: Settings, store: "Store") -> "Composer":
     from heliograph.net.address_guard import AddressGuard
 
     guard = AddressGuard(settings.callbacks.allowed_networks, settings.callbacks.allowed_ports)
-    directory = Directory(store.table_changes, store.accounts, policy=policy_of)
+    directory = Directory(store.table_changes, store.accounts, policy=policy_of, is_whole=is_whole)
     return Composer(directory, guard.forbidden_host, terms(settings).rules, guard.forbidden_port)
 
 

@@ -30,6 +30,11 @@ ADAPTERS: Final[Mapping[str, ConnectorAdapter]] = {
 KINDS: Final[Mapping[str, ConnectorKind]] = {name: adapter.kind for name, adapter in ADAPTERS.items()}
 
 
+def is_whole(connector: Connector) -> bool:
+    """Returns whether a connector has all settings of its kind."""
+    return KINDS[connector.kind].is_whole(connector)
+
+
 def policy_of(connector: Connector) -> LanePolicy:
     """Returns the policy of a connector's lane, by its settings."""
     return KINDS[connector.kind].policy(connector)

@@ -35,7 +35,7 @@ from heliograph.composition.commands import (
     retention,
     terms,
 )
-from heliograph.composition.connectors import ADAPTERS, policy_of
+from heliograph.composition.connectors import ADAPTERS, is_whole, policy_of
 from heliograph.composition.dev import SIMULATOR, SimulatedOperator
 from heliograph.composition.encryption import OpenedStore, vault_of
 from heliograph.composition.listening import Listening
@@ -530,7 +530,7 @@ class Gateway:
                 f"{problem.field}, {self._settings.routing.ported_file}, cannot be used: {problem}"
             ) from None
         fallback = SIMULATOR if self._dev else None
-        directory = Directory(store.table_changes, store.accounts, fallback, policy_of, ported)
+        directory = Directory(store.table_changes, store.accounts, fallback, policy_of, ported, is_whole)
         self._watching.margins.costs = directory.costs
         return directory
 

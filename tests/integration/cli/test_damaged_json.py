@@ -75,6 +75,19 @@ def test_a_connector_with_damaged_json_is_off_until_all_is_given_again(
     assert filled("audit", "--deep").exit_code == 0
 
 
+@pytest.mark.parametrize(("was", "now"), [('"host"', '"hosu"'), ('"transceiver"', '"transceives"')])
+def test_a_connector_with_a_damaged_name_or_value_is_off(filled: Any, tmp_path: Path, was: str, now: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "data" / "heliograph.db")) as db, db:
+        (settings,) = db.execute("SELECT settings FROM connector").fetchone()
+    assert was in settings
+    damage(tmp_path, "connector", "settings", settings.replace(was, now))
+    is_ready, log = started(tmp_path)
+    assert is_ready, log
+    assert "Traceback" not in log
+    checks = {each["check"]: each for each in json.loads(filled("doctor", "--json").stdout)["checks"]}
+    assert "its settings are damaged" in checks["connector op"]["detail"]
+
+
 def test_damaged_json_of_an_account_refuses_a_start_and_says_where(filled: Any, tmp_path: Path) -> None:
     damage(tmp_path, "account", "networks", '"192.0.2.0/24"')
     sentence = "the value account.networks of acme cannot be read: its row is damaged."

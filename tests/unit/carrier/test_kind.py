@@ -1,6 +1,6 @@
 """The kind SMPP: what its settings make of a connector, and what is drawn from them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -91,3 +91,14 @@ def test_the_rates_by_time_of_day_are_options() -> None:
 @pytest.mark.parametrize(("options", "asks"), [({}, True), ({"receipts": "ASKED"}, False)])
 def test_whether_every_receipt_is_asked_for_is_an_option(options: dict[str, Any], asks: bool) -> None:
     assert KIND.policy(smpp_connector(1, "op1", **options)).asks_receipts is asks
+
+
+def test_a_damaged_name_or_value_of_a_setting_shows() -> None:
+    whole = smpp_connector(1, "op1", tls=True, bind="transceiver", system_type="VMA")
+    assert KIND.is_whole(whole)
+    for name in set(SETTINGS) - set(COMMON):
+        left = {each: value for each, value in whole.settings.items() if each != name}
+        assert not KIND.is_whole(replace(whole, settings={**left, f"{name}_": whole.settings[name]})), name
+        has_default = SETTINGS[name].default is not None  # a later version may have more settings
+        assert KIND.is_whole(replace(whole, settings=left)) == has_default, name
+    assert not KIND.is_whole(replace(whole, settings={**whole.settings, "bind": "transceives"}))

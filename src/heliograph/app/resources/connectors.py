@@ -132,7 +132,7 @@ async def change(desk: Desk, name: str, options: Mapping[str, str] | None = None
     kind = desk.kinds[found.kind]
     changed = _changed(desk, found, settings, options or {})
     for each, value in kind.values(changed).items():
-        if value is None and not found.settings:
+        if value is None and not kind.is_whole(found):
             raise Invalid(each, "give it again: the connector's stored settings cannot be opened")
     moved = [] if desk.reads_secrets else kind.moved(found, changed)
     for secret in kind.secrets(found) if moved else ():
@@ -239,7 +239,7 @@ def _row(desk: Desk, connector: Connector, reports: Iterable[ConnectorReport]) -
         "options": kind.options(connector),
         "created": connector.created,
         "bind_state": bind_state_of(connector, reports, desk.now),
-        "warnings": [],
+        "warnings": [] if kind.is_whole(connector) else ["its settings are damaged, so that it is off"],
     }
 
 

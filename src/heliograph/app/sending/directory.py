@@ -6,10 +6,10 @@ charged from the first refresh after it. `app.routing.tables` explains how large
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from heliograph.app.configuration import Account, ApiKey, Changes, Connector, NumberOwner, Plan, Tables
+from heliograph.app.configuration import OFF, Account, ApiKey, Changes, Connector, NumberOwner, Plan, Tables
 from heliograph.app.connector_kind import LanePolicy
 from heliograph.app.facts import Message
 from heliograph.app.ports import Accounts, PortedNumbers, TableChanges
@@ -72,10 +72,11 @@ class Directory:
         fallback: int | None = None,
         policy: Callable[[Connector], LanePolicy] = lambda _: LanePolicy(),
         ported: PortedNumbers | None = None,
+        is_whole: Callable[[Connector], bool] = lambda _: True,
     ) -> None:
         """`fallback`: the connector for destinations without a route, the simulated operator of a development run.
         `policy`: returns a connector's requirements for messages. `ported`: numbers that may be in another network than
-        that of their prefix.
+        that of their prefix. `is_whole`: whether a connector has all settings; without them it is off.
         """
         self.generation = 0
         self.templates: TemplateBook | None = None
@@ -91,6 +92,7 @@ class Directory:
         self._revision: int | None = None
         self._accounts: dict[str, AccountView] = {}
         self._policy = policy
+        self._is_whole = is_whole
         self._connectors: dict[int, Connector] = {}
         self._repertoires: dict[int, Repertoire] = {}
         self._tlvs: dict[int, tuple[TlvRule, ...]] = {}
@@ -171,7 +173,10 @@ class Directory:
         self.generation += 1
 
     def _read_tables(self, tables: Tables) -> None:
-        self._connectors = {connector.id: connector for connector in tables.connectors}
+        self._connectors = {
+            connector.id: connector if self._is_whole(connector) else replace(connector, settings={}, state=OFF)
+            for connector in tables.connectors
+        }
         policies = {connector.id: self._policy(connector) for connector in tables.connectors}
         self._repertoires = {of: policy.repertoire for of, policy in policies.items() if policy.repertoire != PLAIN}
         self._tlvs = {of: policy.tlvs for of, policy in policies.items()}

@@ -183,6 +183,10 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
     for connector in found:
         if not connector.settings:
             continue  # its row is damaged, which `_unreadable` says
+        if not desk.kinds[connector.kind].is_whole(connector):
+            detail = "its settings are damaged, so that it is off"
+            yield Finding(f"connector {connector.name}", "fail", detail, f"heliograph connector show {connector.name}")
+            continue
         if connector.state != ON:
             says = "it is off" if connector.state == OFF else "it is draining: nothing new is sent over it"
             resume = f"heliograph connector set {connector.name} state=on"

@@ -53,8 +53,8 @@ async def list_all(request: PageRequest) -> PageResponse:
 
 def _where(connector: Connector, kinds: Mapping[str, ConnectorKind]) -> str:
     kind = kinds[connector.kind]
-    if not connector.settings:
-        return "its settings cannot be opened"
+    if not kind.is_whole(connector):
+        return "its settings are damaged"
     host, port = kind.address(connector)
     by = f"{kind.title}, " if len(kinds) > 1 else ""
     return f"{by}{host}:{port} as {connector.settings[kind.identity]}"
