@@ -63,6 +63,7 @@ async def test_both_changes_stay(desk: Desk, name: str, monkeypatch: pytest.Monk
     changed = await change(desk, "thing", **first)
     assert {field: changed[field] for field in first | second} == first | second
     lines = await desk.store.audit_log.find(AuditQuery(target="thing", limit=2))
+    assert len(lines) == 2
     assert {each.action for each in lines} <= {f"{name}.set", "account.suspend"}
 
 

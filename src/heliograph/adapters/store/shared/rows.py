@@ -103,7 +103,7 @@ ANY_KEY = (1 << 63) - 1
 
 MOST_SHARED: Final = 500
 """Texts that rows read one after another share. A campaign's rows stand together, so few are enough; at 1,600
-characters each they take less than a megabyte."""
+characters each they take one to three megabytes."""
 
 _shared: dict[str, str] = {}
 
