@@ -283,6 +283,11 @@ class Route:
             self.prefix, self.network, self.account, self.plan, self.sender, self.connector, self.priority,
         )  # fmt: skip
 
+    @property
+    def group(self) -> tuple[object, ...]:
+        """The fields that routes have alike which match equally well."""
+        return self.prefix, self.network, self.account, self.plan, self.sender
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:

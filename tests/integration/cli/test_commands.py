@@ -312,6 +312,21 @@ def test_a_route_of_a_network_is_not_the_route_of_all_numbers(run: Run) -> None:
     assert run("route", "remove", "--prefix", "").stdout == "Route 2 is removed.\n"
 
 
+def test_an_added_route_says_which_routes_it_shares_the_numbers_with(run: Run) -> None:
+    for name in ("op1", "op2"):
+        run("connector", "add", name, "--host", "h", "--port", "1", "--system-id", "id", "--password", "pw")
+    assert run("route", "add", "--prefix", "49", "--connector", "op1").stdout == (
+        "Route 1 of the prefix 49 to op1 with priority 0.\n"
+    )
+    told = " ".join(run("route", "add", "--prefix", "49", "--connector", "op2").stdout.split())
+    assert told == (
+        "Route 2 of the prefix 49 to op2 with priority 0. "
+        "It shares the prefix 49 with op1; for failover, give the routes different priorities."
+    )
+    added = answer(run("route", "add", "--prefix", "49", "--connector", "op2", "--priority", "1", "--json"))
+    assert added["note"].startswith("op2 now has routes for the prefix 49 with the priorities 0, 1: ")
+
+
 def test_a_table_of_coverage_that_cannot_be_written_is_an_error(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "absent" / "coverage.csv"
     failed = run("route", "coverage", "--csv", str(file))

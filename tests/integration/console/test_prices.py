@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from heliograph.app.resources import prices, routes
+from heliograph.app.resources import connectors, prices, routes
 from tests.integration.console.test_console import EVIL, text_of
 from tests.support.admin import AdminHouse, Answered, Browser
 
@@ -147,6 +147,19 @@ async def test_a_list_that_cannot_be_used_changes_nothing(
     assert said in unescape(answered.text)
     assert EVIL not in answered.text
     assert (await prices.find(house.admin.desk))["prices"] == []
+
+
+async def test_an_added_or_edited_route_says_which_routes_it_shares_the_numbers_with(
+    house: AdminHouse, ada: Browser
+) -> None:
+    bind: dict[str, Any] = {"host": "smsc.example", "port": "2775", "system_id": "acme", "password": "secret"}
+    await connectors.add(house.admin.desk, "second", **bind)
+    answered = await ada.post("/routing/routes", {"prefix": "", "connector": "second"})
+    assert "five seconds. It shares all numbers with operator; " in (await ada.follow(answered)).text
+    (added,) = [each["id"] for each in await routes.find(house.admin.desk) if each["connector"] == "second"]
+    edited = {"prefix": "", "connector": "second", "priority": "7", "replaces": str(added)}
+    answered = await ada.post("/routing/routes", edited)
+    assert "five seconds. By its priority it comes before operator." in (await ada.follow(answered)).text
 
 
 async def test_routes_are_found_edited_and_exported(house: AdminHouse, ada: Browser) -> None:

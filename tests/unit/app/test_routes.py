@@ -134,3 +134,55 @@ async def test_a_route_has_one_target_and_one_owner() -> None:
         assert refused.value.field == field
     with pytest.raises(NoSuch):
         await routes.add(desk, "second", account="nobody")
+
+
+async def test_a_route_says_how_it_stands_among_routes_that_match_equally_well() -> None:
+    desk = await opened()
+    await connectors.add(desk, "third", **SETTINGS)
+    assert (await routes.add(desk, "operator", prefix="49", priority=5))["note"] == ""
+    for rule in ({"prefix": "491"}, {"prefix": "49", "account": "acme"}, {"prefix": "49", "sender": "ACME"}):
+        assert (await routes.add(desk, "second", **rule))["note"] == ""
+    shared = await routes.add(desk, "second", prefix="49", priority=5)
+    assert shared["note"] == (
+        "It shares the prefix 49 with operator; for failover, give the routes different priorities."
+    )
+    first = await routes.add(desk, "third", prefix="49", priority=7)
+    assert first["note"] == "By its priority it comes before operator, second."
+    await routes.remove(desk, first["id"])
+    assert (await routes.add(desk, "third", prefix="49"))["note"] == "By its priority it comes after operator, second."
+    assert (await routes.add(desk, "third", prefix="49", priority=5))["note"] == (
+        "third now has routes for the prefix 49 with the priorities 0, 5: only that with priority 5 counts. "
+        "It shares the prefix 49 with operator, second; for failover, give the routes different priorities."
+    )
+    assert (await routes.add(desk, "third", prefix="49", priority=4))["note"] == (
+        "third now has routes for the prefix 49 with the priorities 0, 4, 5: only that with priority 5 counts."
+    )
+
+
+async def test_a_route_without_a_share_shares_nothing() -> None:
+    desk = await opened()
+    await routes.add(desk, "second", network="26201", share=0)
+    assert (await routes.add(desk, "operator", network="26201", share=3))["note"] == ""
+
+
+async def test_an_edited_route_says_how_it_stands_too() -> None:
+    desk = await opened()
+    await routes.add(desk, "second", priority=1)
+    (old,) = [each for each in await routes.find(desk) if each["connector"] == "operator"]
+    assert await routes.change(desk, old["id"], "operator", prefix="", priority=1) == (
+        "It shares all numbers with second; for failover, give the routes different priorities."
+    )
+    (now,) = [each for each in await routes.find(desk) if each["connector"] == "operator"]
+    assert await routes.change(desk, now["id"], "operator", prefix="", priority=0) == (
+        "By its priority it comes after second."
+    )
+
+
+async def test_many_connectors_are_not_all_named() -> None:
+    desk = await opened()
+    for number in range(9):
+        await connectors.add(desk, f"op{number}", **SETTINGS)
+        await routes.add(desk, f"op{number}", prefix="49")
+    assert (await routes.add(desk, "operator", prefix="49"))["note"].startswith(
+        "It shares the prefix 49 with op0, op1, op2, op3, op4 and 4 more; for"
+    )

@@ -41,6 +41,8 @@ IMPORT_OCTETS: Final = 32 << 20
 """Octets. The largest body of an import: 200,000 routes of 160 octets."""
 
 MAX_SHARE: Final = 1_000_000
+MOST_NAMED: Final = 5
+"""Connectors that a note names."""
 
 Wanted = dict[tuple[object, ...], tuple[Route, Mapping[str, Any]]]
 """The routes of a list with their rows, by `Route.rule`."""
@@ -113,15 +115,61 @@ async def every(desk: Desk, connector: str | None, prefix: str) -> list[dict[str
 
 
 async def add(desk: Desk, connector: str, **rule: Any) -> dict[str, Any]:
-    """Adds a route: numbers with the prefix, or of the network, go to the connector."""
+    """Adds a route: numbers with the prefix, or of the network, go to the connector. `note` of the answer names the
+    routes that match equally well."""
     wanted = {**_DEFAULTS, **rule, "connector": connector}
     route = await _route(desk, wanted)
+    note = _standing(route, await _near(desk, route), await desk.connector_names())
     try:
         audited = desk.audited("route.add", _target(wanted), _details(wanted))
         added = await audited.network.add_route(route)
     except Exists:
         raise AlreadyThere("route", _called(wanted)) from None
-    return {"id": added.id, **wanted}
+    return {"id": added.id, **wanted, "note": note}
+
+
+async def _near(desk: Desk, route: Route) -> list[Route]:
+    """Returns the stored routes that match as well as a route does, perhaps this route among them."""
+    there = await desk.store.routing_lists.routes_to([(route.network, route.prefix)])
+    return [each for each in there if each.group == route.group]
+
+
+def _standing(new: Route, group: Sequence[Route], names: Mapping[int, str]) -> str:
+    """Returns sentences on how a route stands among the other routes that match equally well, or "". For example *It
+    shares the prefix 49 with op1; for failover, give the routes different priorities.*"""
+    numbers = numbers_of(new.prefix, new.network)
+    sentences = []
+    own = {each.priority for each in group if each.connector == new.connector} - {new.priority}
+    if own:
+        priorities = ", ".join(map(str, sorted({*own, new.priority})))
+        most = max(new.priority, *own)
+        sentences.append(
+            f"{names.get(new.connector, '?')} now has routes for {numbers} with the priorities {priorities}: only that "
+            f"with priority {most} counts."
+        )
+        if most > new.priority:
+            return sentences[0]
+    others = [each for each in group if each.connector != new.connector]
+    # the highest priority of a connector counts
+    best = {names.get(each.connector, "?"): each for each in sorted(others, key=lambda each: each.priority)}
+    ways = [(name, best[name]) for name in sorted(best)]
+    equal = [name for name, each in ways if each.priority == new.priority and each.share and new.share]
+    if equal:
+        sentences.append(
+            f"It shares {numbers} with {_some(equal)}; for failover, give the routes different priorities."
+        )
+    before = [name for name, each in ways if each.priority > new.priority]
+    after = [name for name, each in ways if each.priority < new.priority]
+    places = [f"{word} {_some(each)}" for word, each in (("after", before), ("before", after)) if each]
+    if places:
+        sentences.append(f"By its priority it comes {' and '.join(places)}.")
+    return " ".join(sentences)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Returns some of the names of connectors, for example `op1, op2 and 3 more`."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 async def put(
@@ -210,21 +258,23 @@ async def _ids_to(desk: Desk, connectors: set[int]) -> set[int]:
     return ids
 
 
-async def change(desk: Desk, id: int, connector: str, **rule: Any) -> None:
-    """Replaces a route by another route, in a single commit."""
+async def change(desk: Desk, id: int, connector: str, **rule: Any) -> str:
+    """Replaces a route by another route, in a single commit. Returns the note of `add`."""
     was = await show(desk, id)
     wanted = {**_DEFAULTS, **rule, "connector": connector}
     if was == {"id": id, **wanted}:
-        return
+        return ""
     route = await _route(desk, wanted)
-    there = await desk.store.routing_lists.routes_to([(route.network, route.prefix)])
-    if any(each.rule == route.rule for each in there if each.id != id):
+    others = [each for each in await _near(desk, route) if each.id != id]
+    if any(each.rule == route.rule for each in others):
         raise AlreadyThere("route", _called(wanted))
+    note = _standing(route, others, await desk.connector_names())
     details = _details(wanted) | {"was": " ".join(filter(None, (_target(was), *_details(was).values())))}
     try:
         await desk.audited("route.set", _target(wanted), details).network.change_routes([route], [id])
     except Missing:
         raise NoSuch("route", str(id)) from None
+    return note
 
 
 async def remove(desk: Desk, id: int) -> None:
@@ -427,6 +477,12 @@ RULE = (PREFIX, CONNECTOR, PRIORITY, NETWORK, ACCOUNT, PLAN, SENDER, SHARE, FALL
 """The fields of a route."""
 LISTED = (replace(PREFIX, default=""), *RULE[1:-2], replace(SHARE, default=KEEP), replace(FALLBACK, default=KEEP))
 """The fields of a route in a list. Without a share or `fallback`, a route that exists keeps its own."""
+_STANDING = Field(
+    "note",
+    Text(),
+    "How it stands among routes that match equally well, in sentences; else empty.",
+    example="It shares the prefix 49 with op1; for failover, give the routes different priorities.",
+)
 
 DECISION = (
     Field("number", Text(), "The number.", example="491701234567"),
@@ -492,7 +548,8 @@ ROUTES = Resource(
             add,
             "Add a route",
             reads=(replace(PREFIX, default=""), *RULE[1:]),
-            answers=Answer.ITEM,
+            answers=(_ID, *RULE, _STANDING),
+            answer_name="AddedRoute",
             status=201,
             conflicts=True,
             examples=(
@@ -501,7 +558,7 @@ ROUTES = Resource(
                 "route add --network 26201 --connector op2 --account acme",
                 "route add --prefix 49 --connector op1 --share 95      # and for op2 --share 5",
             ),
-            done=lambda _, answer: f"Route {answer['id']} {_called(answer)}.",
+            done=lambda _, answer: f"Route {answer['id']} {_called(answer)}. {answer['note']}".rstrip(),
         ),
         Operation(
             "import",

@@ -83,10 +83,11 @@ async def add_route(request: PageRequest) -> PageResponse:
     old = parse_key(form.get("replaces", ""))
     wanted = values_of(routes.RULE, form)
     if old is None:
-        await routes.add(request.desk, **wanted)
+        note = (await routes.add(request.desk, **wanted))["note"]
     else:
-        await routes.change(request.desk, old, **wanted)
-    return request.go(PATH, f"The route is {'there' if old is None else 'changed'}; it counts within five seconds.")
+        note = await routes.change(request.desk, old, **wanted)
+    done = f"The route is {'there' if old is None else 'changed'}; it counts within five seconds."
+    return request.go(PATH, f"{done} {note}".rstrip())
 
 
 async def remove_route(request: PageRequest) -> PageResponse:
