@@ -104,6 +104,26 @@ def test_every_change_is_in_the_audit_log_and_no_secret_is(run: Run) -> None:
     assert "invoice 7" in run("admin", "log", "--action", "account.top-up").stdout
 
 
+def test_changes_for_all_numbers_say_so_in_the_audit_log(run: Run) -> None:
+    run("connector", "add", "op1", "--host", "h", "--port", "1", "--system-id", "s", "--password", "p")
+    for step in (
+        ("route", "add", "--prefix", "", "--connector", "op1"),
+        ("route", "remove", "1"),
+        ("price", "set", "--prefix", "", "--price", "0.05"),
+        ("price", "remove", "--prefix", ""),
+        ("cost", "set", "--prefix", "", "--connector", "op1", "--submitted", "0.01"),
+        ("cost", "remove", "--prefix", "", "--connector", "op1"),
+    ):
+        assert run(*step).exit_code == 0, step
+    entries = answer(run("admin", "log", "--json"))["entries"][:6]
+    named = {entry["action"]: (entry["target"], entry["details"].get("prefix")) for entry in entries}
+    assert named == {
+        "route.add": ("(all)", None), "route.remove": ("1", "(all)"),
+        "price.set": ("(all)", None), "price.remove": ("(all)", None),
+        "cost.set": ("(all)", None), "cost.remove": ("(all)", None),
+    }  # fmt: skip
+
+
 def test_who_and_what_was_removed_stays_in_the_audit_log(run: Run) -> None:
     key = answer(run("account", "create", "acme", "--credit", "0", "--json"))["key_id"]
     token = answer(run("admin", "token", "create", "billing", "--scope", "accounts:read", "--json"))["id"]

@@ -12,7 +12,7 @@ from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources import coverage
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_destination, connector_id
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, audited_target, check_destination, connector_id
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Reference, Rows, Text, Whole
 from heliograph.app.resources.prices import DATE_PATTERN, HOLDS, SINCE, format_since
 from heliograph.app.resources.routes import NETWORK
@@ -79,7 +79,7 @@ async def put(
         details["since"] = format_since(since)
     if until:
         details["until"] = format_since(until)
-    await desk.audited("cost.set", network or prefix, details).costs.put([cost])
+    await desk.audited("cost.set", audited_target(prefix, network), details).costs.put([cost])
     return _row(cost, connector)
 
 
@@ -247,7 +247,9 @@ async def remove(desk: Desk, connector: str, prefix: str = "", network: str = ""
     number = await connector_id(desk.store, connector)
     details = {"connector": connector} | ({} if since is None else {"since": format_since(since)})
     try:
-        await desk.audited("cost.remove", network or prefix, details).costs.remove(number, network, prefix, since)
+        await desk.audited("cost.remove", audited_target(prefix, network), details).costs.remove(
+            number, network, prefix, since
+        )
     except Missing:
         raise NoSuch("cost", f"for {numbers_of(prefix, network)} over {connector}") from None
 

@@ -257,6 +257,11 @@ def check_destination(thing: str, prefix: str, network: str) -> None:
         raise Invalid("network", f"a {thing} has a prefix or a network, not both")
 
 
+def audited_target(prefix: str, network: str) -> str:
+    """Returns the target of an audit entry about a route, price or cost: `26201`, `49`, or `(all)` for all numbers."""
+    return network or prefix or "(all)"
+
+
 async def account_id(store: "Store", name: str) -> int:
     """Returns the id of the account with this name. Raises Invalid, NoSuch, and the store's Unavailable."""
     return (await account_of(store, check_name("account", name)))[0].id

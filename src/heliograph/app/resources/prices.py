@@ -10,7 +10,7 @@ from heliograph.app.ports.large_tables import COMPARED, PART_ROWS, PriceQuery
 from heliograph.app.ports.large_tables import Key as Place
 from heliograph.app.records import Scope
 from heliograph.app.resources.description import Answer, Operation, Resource, Scopes
-from heliograph.app.resources.desk import Desk, Invalid, NoSuch, check_destination, check_name
+from heliograph.app.resources.desk import Desk, Invalid, NoSuch, audited_target, check_destination, check_name
 from heliograph.app.resources.fields import KEEP, Credits, Field, Flag, Moment, Rows, Text
 from heliograph.app.resources.large_lists import Row, all_rows, change_counts, page_of
 from heliograph.app.resources.plans import ACCOUNTS, UNUSED, unused_note
@@ -120,7 +120,7 @@ async def set_price(
     if since:
         details["since"] = format_since(since)
     note = await unused_note(desk, [plan])
-    row = row_of(await desk.audited("price.set", network or prefix, details).network.set_price(wanted))
+    row = row_of(await desk.audited("price.set", audited_target(prefix, network), details).network.set_price(wanted))
     return {**row, "accounts": (await desk.store.account_names.by_plan()).get(plan, 0), "note": note}
 
 
@@ -136,7 +136,7 @@ async def remove(
             details |= {"price": format_credits(was.price), "inbound": format_credits(was.inbound or 0)}
             details |= {"since": format_since(was.since)} if was.since else {}
     try:
-        audited = desk.audited("price.remove", network or prefix, details)
+        audited = desk.audited("price.remove", audited_target(prefix, network), details)
         await audited.network.remove_price(plan, network, prefix, since)
     except Missing:
         date = f" since {format_since(since)}" if since else ""

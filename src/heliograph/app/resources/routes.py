@@ -17,6 +17,7 @@ from heliograph.app.resources.desk import (
     NoSuch,
     account_id,
     account_of,
+    audited_target,
     check_destination,
     check_name,
     connector_id,
@@ -280,7 +281,7 @@ async def change(desk: Desk, id: int, connector: str, **rule: Any) -> str:
 async def remove(desk: Desk, id: int) -> None:
     """Removes a route. The audit log keeps its values, so that a person can add it again."""
     gone = await show(desk, id)
-    was = {"prefix": _target(gone) or "(all)"} | _details(gone)
+    was = {"prefix": _target(gone)} | _details(gone)
     try:
         await desk.audited("route.remove", str(id), was).network.change_routes((), [id])
     except Missing:
@@ -398,7 +399,7 @@ def _details(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _target(row: Mapping[str, Any]) -> str:
-    return str(row["network"] or row["prefix"])
+    return audited_target(row["prefix"], row["network"])
 
 
 def _called(row: Mapping[str, Any]) -> str:
