@@ -90,8 +90,10 @@ class ConnectorHealth:
             was, now = self._obstacles.get(number, ""), obstacles.get(number, "")
             connector = self._directory.connector(number)
             if was != now and connector is not None:
-                event = "connector.unusable" if now else "connector.usable"
-                self._journal.log("warning" if now else "info", event, connector=connector.name, why=now or was)
+                if now:
+                    self._journal.log("warning", "connector.unusable", connector=connector.name, why=now)
+                else:
+                    self._journal.log("info", "connector.usable", connector=connector.name, was=was)
         self._obstacles = obstacles
 
 

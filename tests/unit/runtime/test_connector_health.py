@@ -62,9 +62,9 @@ def test_a_connector_without_a_bind_for_a_while_cannot_send(house: House) -> Non
     assert house.obstacle() == "down for more than 15 s"
     house.carrier.capacity = 10
     assert house.obstacle() == ""
-    assert [(event, fields["why"]) for _, event, fields in house.journal.lines] == [
-        ("connector.unusable", "down for more than 15 s"),
-        ("connector.usable", "down for more than 15 s"),
+    assert [(event, fields) for _, event, fields in house.journal.lines] == [
+        ("connector.unusable", {"connector": "op1", "why": "down for more than 15 s"}),
+        ("connector.usable", {"connector": "op1", "was": "down for more than 15 s"}),
     ]
 
 
