@@ -18,6 +18,7 @@ from heliograph.app.facts import (
     Withdrawal,
 )
 from heliograph.app.ports import Store
+from heliograph.app.ports.accounts import MOST_AMONG
 from heliograph.app.resources.explain import explain
 from heliograph.domain.message.opt_out import Wish
 from heliograph.domain.message.receipt import NO_CODE, Delivery
@@ -422,6 +423,34 @@ async def test_suppressions_are_listed_by_number(store: Store, account: Account)
     assert await store.suppressions.find(account.id, PHONE) == expected[-1]
     assert await store.suppressions.find(account.id, OTHER) is None
     assert await store.suppressions.made_since(START + SECOND) == [(account.id, PHONE, START + SECOND)]
+
+
+async def test_the_suppressed_ones_among_many_numbers_are_those_that_acceptance_refuses(
+    store: Store, given: Given, account: Account, stop: Stop
+) -> None:
+    other = await given.account("other")
+    numbers = [f"4477009{n:05}" for n in range(MOST_AMONG - 3)]
+    erased, lifted, elsewhere, *_ = numbers
+    await stop(store, given, account.id)
+    await store.suppressions.suppress(account.id, [erased, lifted, *numbers[500:600]], "import", START)
+    await store.suppressions.suppress(other.id, [elsewhere], "api", START)
+    await store.recipients.forget(erased, account.id)
+    await store.suppressions.lift(account.id, lifted)
+    found = await store.suppressions.among(account.id, [*numbers, PHONE, PHONE, OTHER])
+    assert found == {erased, PHONE, *numbers[500:600]}
+    for number in (erased, lifted, elsewhere, PHONE, OTHER, numbers[499], numbers[599]):
+        accept = given.accept(given.message(account.id, destination=number))
+        await store.commits.record(Facts(accepts=[accept]))
+        assert accept.verdict is (Verdict.SUPPRESSED if number in found else Verdict.ACCEPTED), number
+    assert await store.suppressions.among(account.id, []) == set()
+    assert await store.suppressions.among(99, [PHONE]) == set()
+
+
+async def test_an_account_whose_last_suppression_was_lifted_has_none_among_many(store: Store, account: Account) -> None:
+    await store.suppressions.suppress(account.id, [PHONE], "api", START)
+    assert await store.suppressions.among(account.id, [OTHER, PHONE]) == {PHONE}
+    await store.suppressions.lift(account.id, PHONE)
+    assert await store.suppressions.among(account.id, [OTHER, PHONE]) == set()
 
 
 async def test_an_unknown_account_has_no_suppressions(store: Store) -> None:

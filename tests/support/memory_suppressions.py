@@ -85,6 +85,10 @@ class MemorySuppressions(MemoryPart):
     async def find(self, account: int, number: str) -> Suppression | None:
         return self._open().suppressions.get((account, number))
 
+    async def among(self, account: int, numbers: Sequence[str]) -> set[str]:
+        rows = self._open()
+        return {number for number in numbers if (account, number) in rows.suppressions}
+
     async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
         rows = self._open()
         found = [

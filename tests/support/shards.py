@@ -285,6 +285,9 @@ class Shards:
     async def suppressions_lift(self, account: int, number: str) -> None:
         await self.of(account).suppressions.lift(account, number)
 
+    async def suppressions_among(self, account: int, numbers: Sequence[str]) -> set[str]:
+        return await self.of(account).suppressions.among(account, numbers)
+
     async def suppressions_made_since(self, since: int) -> list[tuple[int, str, int]]:
         return await self._all(lambda store: store.suppressions.made_since(since))
 

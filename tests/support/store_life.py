@@ -303,6 +303,7 @@ class Life:
             await self.same("suppress", lambda store: store.suppressions.suppress(account, [number], "api", self.now))
         else:
             await self.same("lift", lambda store: store.suppressions.lift(account, number))
+        await self.same("among", lambda store: store.suppressions.among(account, NUMBERS))
 
     async def phone(self) -> None:
         account, number = self.chance.choice([0, *self.accounts]), self.chance.choice(NUMBERS)

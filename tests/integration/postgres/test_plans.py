@@ -26,6 +26,7 @@ from heliograph.app.facts import (
     Submission,
 )
 from heliograph.app.ports import ListQuery
+from heliograph.app.ports.accounts import MOST_AMONG
 from heliograph.app.records import Search
 from heliograph.domain.message.receipt import Delivery
 from heliograph.domain.message.status import MessageStatus
@@ -395,5 +396,36 @@ async def test_pages_of_large_tables_are_read_in_the_order_of_an_index(pristine:
             text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN {statement.text}", *values))
             assert "Sort" not in text, name
             assert "Bitmap" not in text, name
+    finally:
+        db.terminate()
+
+
+_SUPPRESSED = """
+UPDATE account SET suppressed = true;
+INSERT INTO suppression (account, since, digest, number, source)
+SELECT 1 + n % 2, n, substring(sha256(n::text::bytea) FROM 1 FOR 16), 49170000000 + n, 'import'
+FROM generate_series(1, 50000) AS n;
+"""
+
+
+@pytest.mark.parametrize("analyzed", [True, False])
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+async def test_suppressed_numbers_are_found_by_their_digests(pristine: str, mode: str, analyzed: bool) -> None:
+    """Each number is a descent of the index. The number of the account's suppressions does not matter."""
+    store = await PostgresStore.open(pristine, limits=LIMITS)
+    for name in ("one", "two"):
+        await Given(store).account(name)
+    await store.close()
+    await server().script(_SUPPRESSED + ("ANALYZE;" if analyzed else ""), pristine.rpartition("/")[2])
+    db = await Servers(pristine, LIMITS).connect()
+    try:
+        await db.execute(f"SET plan_cache_mode = {mode}")
+        statement = STATEMENTS["suppressed_numbers"]
+        values = {"account": 1, "numbers": [str(447700900000 + n) for n in range(MOST_AMONG)]}
+        given = [values[name] for name in statement.parameters]
+        text = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) {statement.text}", *given))
+        assert re.search(rf"suppression_pkey on suppression s .*loops={MOST_AMONG}\)", text), text
+        assert "Index Cond: ((account = a.id) AND (digest = " in text
+        assert "SubPlan" not in text, "the digests are made in place"
     finally:
         db.terminate()

@@ -224,6 +224,15 @@ def test_dates_of_costs_that_have_passed_are_not_read(db: sqlite3.Connection, na
     assert len(ticks) < 20, "in hundreds of instructions of SQLite"
 
 
+def test_suppressed_numbers_are_found_by_their_digests(db: sqlite3.Connection) -> None:
+    """The number of suppressions of an account does not matter."""
+    lines = plan_of(db, "suppressed_numbers").splitlines()
+    assert lines[0] == "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)", "no number is read if it has no suppression"
+    assert "SEARCH s USING PRIMARY KEY (account=? AND digest=?)" in lines
+    assert "SCAN suppression_key" in lines[-1], "once"
+    assert not any(line == "SCAN s" or line.startswith("SCAN s ") for line in lines)
+
+
 @pytest.mark.parametrize("name", ["suppressed_among", "waiting_for"])
 def test_answers_to_phones_are_found_by_their_index(db: sqlite3.Connection, name: str) -> None:
     """The index is partial, so a statement must exclude 0 to use it. Without it each waiting message read all inbound

@@ -99,6 +99,10 @@ class Senders(Protocol):
         """Removes the sender. Raises Missing if the account's registry lacks it."""
 
 
+MOST_AMONG: Final = 1_000
+"""Numbers that `Suppressions.among` looks up at once. On either engine that takes a few milliseconds."""
+
+
 class Suppressions(Protocol):
     """Reads and changes the suppressions of accounts.
 
@@ -116,6 +120,9 @@ class Suppressions(Protocol):
 
     async def find(self, account: int, number: str) -> Suppression | None:
         """Returns the suppression of a number, whether or not the number itself was erased."""
+
+    async def among(self, account: int, numbers: Sequence[str]) -> set[str]:
+        """Returns the suppressed ones of up to MOST_AMONG numbers. Acceptance looks again, and alone decides."""
 
     async def page(self, account: int, after: str, limit: int) -> list[Suppression]:
         """Returns suppressions of known numbers, ordered by number, behind the number `after`, for example behind

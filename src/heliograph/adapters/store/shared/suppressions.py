@@ -39,6 +39,11 @@ class StoredSuppressions(Operations):
         return None if row is None else Suppression(number, *row)
 
     @listing
+    def among(self, account: int, numbers: Sequence[str]) -> Steps[set[str]]:
+        rows = yield Q.suppressed_numbers(account=account, numbers=list(numbers))
+        return {number for (number,) in rows}
+
+    @listing
     def page(self, account: int, after: str, limit: int) -> Steps[list[Suppression]]:
         rows = yield Q.suppressions(account=account, after=after, limit=limit)
         return [Suppression(*row) for row in rows]
