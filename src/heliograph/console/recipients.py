@@ -30,6 +30,8 @@ class RecipientTable:
     columns: list[str]
     """The headings, for example `["number", "name"]`."""
     rows: list[list[str]]
+    has_heading: bool = False
+    """True if the first line had the names of the columns."""
 
     @property
     def plain(self) -> bool:
@@ -66,7 +68,7 @@ def _headed(table: list[list[str]]) -> RecipientTable:
     width = min(max(len(row) for row in table), MAX_COLUMNS)
     rows = [(row + [""] * width)[:width] for row in table]
     names, has_heading = columns_of(rows[0])
-    return RecipientTable(names, rows[1:] if has_heading else rows)
+    return RecipientTable(names, rows[1:] if has_heading else rows, has_heading)
 
 
 def _bounded(sheet: RecipientTable) -> RecipientTable:

@@ -503,6 +503,75 @@ async def test_a_list_is_previewed_and_sent(house: AdminHouse, ada: Browser) -> 
     assert "ACME 2027-01-15 08:00 acme done 3 3 1" in text_of(await ada.get("/lists"))
 
 
+async def test_the_preview_leaves_out_phones_that_opted_out(house: AdminHouse, ada: Browser) -> None:
+    table = "mobile;name\n+49 170 1234567;Ada\n0043 1234567890;Bob\n12;Eve\n;Zoe\n447700900123;Kim\n491701234567;Al"
+    form = SEND | {"recipients": table, "content": "Hi {name}"}
+    store, now = house.gateway.store, house.gateway.clock.now()
+    await store.suppressions.suppress(1, ["431234567890", "447700900123"], "import", now)
+    page = await ada.post("/send/preview", form)
+    text = text_of(page)
+    assert "Messages 2 Total 2 credits" in text
+    assert (
+        "4 of 6 rows cannot be sent and are left out: "
+        "Row 3, column mobile: The destination is too short: 2 digits, the limit is 7; give digits with the country "
+        "code, such as 447700900123. It is '12'. "
+        "Row 4, column mobile: The destination is empty; give digits with the country code, such as 447700900123. "
+        "It is ''. "
+        "The recipient opted out: 431234567890 (row 2) and 447700900123 (row 5). "
+    ) in unescape(text)
+    assert (
+        "1 number occurs more than once. A message is sent and charged for each row: 491701234567 (rows 1 and 6)"
+        in text
+    )
+    assert "Rows are counted below the heading, as in the file of results." in text
+    assert "431234567890 opted out" in text, "in the table of the first rows"
+    assert "Send 2 messages" in text
+    quoted = text_of(await ada.post("/send/quote", form, x_piece="1"))
+    assert "Price 2 credits 4 of 6 cannot be sent. 431234567890 opted out." in quoted
+    # acceptance decides: it refuses them once more, and takes a phone that came back meanwhile
+    await store.suppressions.lift(1, "447700900123")
+    started = await ada.post("/send/start", form)
+    text = text_of(await until(lambda: ada.follow(started), "6 of 6"))
+    assert "6 of 6 rows handed in, in 0 s; 3 refused." in text
+    assert "Charged 3 credits" in text
+
+
+async def test_the_credit_is_not_used_up_by_phones_that_opted_out(house: AdminHouse, ada: Browser) -> None:
+    await accounts.top_up(house.admin.desk, "acme", -999_000_000)
+    await house.gateway.change_account("acme", daily_messages=1)
+    await house.gateway.store.suppressions.suppress(1, ["491701234567"], "import", house.gateway.clock.now())
+    text = text_of(await ada.post("/send/preview", SEND | {"recipients": "491701234567,431234567890"}))
+    assert "Messages 1 Total 1 credit" in text
+    assert "too low" not in text
+    assert "would be refused now" not in text
+    assert "1 of 2 rows cannot be sent and is left out: The recipient opted out: 491701234567 (row 1)." in text
+    assert "below the heading" not in text
+    text = text_of(await ada.post("/send/preview", SEND | {"recipients": "491701234567"}))
+    assert "Messages 0 Total 0 credits" in text
+    assert "Send 0" not in text
+
+
+async def test_a_long_list_is_checked_for_opt_outs_in_pieces(
+    house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MOST_AMONG", 3)
+    store, asked = house.gateway.store, list[list[str]]()
+    numbers = [f"4917012345{n:02}" for n in range(8)]
+    await store.suppressions.suppress(1, [numbers[0], numbers[4], numbers[7]], "import", house.gateway.clock.now())
+    among = store.suppressions.among
+
+    async def noted(account: int, some: Sequence[str]) -> set[str]:
+        asked.append(list(some))
+        return await among(account, some)
+
+    monkeypatch.setattr(store.suppressions, "among", noted)
+    rows = [*numbers[:4], "x" * 100_000, *numbers[4:]]
+    text = text_of(await ada.post("/send/preview", SEND | {"recipients": "\n".join(["mobile", *rows])}))
+    assert asked == [numbers[:3], [numbers[3], numbers[4]], numbers[5:]]
+    assert "Messages 5 Total 5 credits" in text
+    assert f"opted out: {numbers[0]} (row 1), {numbers[4]} (row 6) and {numbers[7]} (row 9)." in text
+
+
 async def test_a_long_list_leaves_the_event_loop_to_others(
     house: AdminHouse, ada: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ account is over its rate. Only `replay` reads the store for that. So a caller th
 `may_be_replayed`, and if it returns True awaits `replay`, which returns the first result or raises that Fault.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from heliograph.app.facts import Accept, Message, queued_of
 from heliograph.app.ports import Clock, Customers, Intake
@@ -149,8 +149,7 @@ class Sending:
 
 
 class Rehearsal:
-    """Judges requests as if they were sent now, one after the other, without any effect. Phones that opted out, and the
-    rate, do not count."""
+    """Judges requests as if they were sent now, one after the other, without any effect. The rate does not count."""
 
     def __init__(self, sending: Sending, who: Principal, spender: Spender, day_ends: int) -> None:
         self._sending = sending
@@ -158,15 +157,17 @@ class Rehearsal:
         self._spender = spender
         self._day_ends = day_ends
 
-    def send(self, fields: Fields) -> Accept:
+    def send(self, fields: Fields, opted_out: Container[str] = ()) -> Accept:
         """Returns the accept with its verdict, for example DAILY_MESSAGES. Raises Fault if it would not come to the
-        store."""
+        store. `opted_out`: numbers that `Suppressions.among` found."""
         accept = self._sending.compose(self._who, fields)
         policy = self._who.view.policy
         if policy is not None and policy.at_accept:
             _apply(policy.at_accept, accept)
         accept.day_ends = self._day_ends
-        accept.verdict = judge_acceptance(self._spender, accept, None, (), queued_of(accept.messages))
+        left_out = [index for index, message in enumerate(accept.messages) if message.destination in opted_out]
+        queued = queued_of(accept.messages) - queued_of([accept.messages[index] for index in left_out])
+        accept.verdict = judge_acceptance(self._spender, accept, None, left_out, queued)
         return accept
 
 

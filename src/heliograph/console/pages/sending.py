@@ -3,12 +3,13 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
 from heliograph.admin_api.request import parse_key
-from heliograph.app.facts import Verdict
+from heliograph.app.facts import Accept, Verdict
+from heliograph.app.ports.accounts import MOST_AMONG
 from heliograph.app.ports.sending_lists import AlreadySent, SendingList
 from heliograph.app.records import Scope
 from heliograph.app.resources import sending_lists
@@ -17,6 +18,7 @@ from heliograph.app.sending.directory import AccountView
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.principal import Principal
 from heliograph.console import recipients, sent_lists
+from heliograph.console.list_findings import TOLD, ListFindings
 from heliograph.console.request import FormProblem, Mistake, PageRequest, PageResponse, PageRoute, csv_file, problem_of
 from heliograph.console.sent_lists import BREATH, CONSOLE, LOOKED_UP, ListRow, ListRun
 from heliograph.domain import calendar
@@ -24,14 +26,11 @@ from heliograph.domain.calendar import DAY_MS, format_local, format_utc
 from heliograph.domain.error import Fault, invalid
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
 from heliograph.domain.message.status import MessageStatus
-from heliograph.domain.numbers.phone import number_of
+from heliograph.domain.numbers.phone import is_destination, number_of
 from heliograph.domain.text import segment
 
 SHOWN = 8
 """Rows of a list that the preview shows."""
-
-TOLD = 20
-"""Different problems that are told."""
 
 SETTLES_MS = 10_000
 """Milliseconds after its end for which the page of a list looks for held messages. The guard needs half of that."""
@@ -83,6 +82,11 @@ class Draft:
         for row in self.table.rows:
             text = recipients.fill(str(self.template.content), self.table.columns, row)
             yield ListRow(number_of(row[self.place]), text)
+
+    def numbers(self, first: int) -> list[str]:
+        """Returns the valid numbers of MOST_AMONG rows, from the index `first` on."""
+        numbers = (number_of(row[self.place]) for row in self.table.rows[first : first + MOST_AMONG])
+        return [number for number in numbers if is_destination(number)]
 
     def fields(self, order: ListRow) -> Fields:
         return replace(self.template, to=[order.number], content=order.text)
@@ -139,7 +143,7 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
         draft = await _draft(request, values)
         told["recipients"] = len(draft.table.rows)
         if told["recipients"] <= SHOWN:
-            _quote_each(request, draft, told)
+            _quote_each(request, draft, told, await _opted_out(request, draft, 0))
         else:
             told["first"] = _compose(request, draft, next(draft.orders())).total
     except Mistake as mistake:
@@ -147,12 +151,21 @@ async def _quote(request: PageRequest, values: Mapping[str, str]) -> dict[str, A
     return told
 
 
-def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any]) -> None:
+async def _opted_out(request: PageRequest, draft: Draft, first: int) -> set[str]:
+    """Returns the numbers that opted out among MOST_AMONG rows, from the index `first` on."""
+    return await request.desk.store.suppressions.among(draft.account.account.id, draft.numbers(first))
+
+
+def _quote_each(request: PageRequest, draft: Draft, told: dict[str, Any], opted_out: set[str]) -> None:
     """The price of the rows that can be sent, the most segments of a row, and the problem of the first of the
     others."""
     for order in draft.orders():
         try:
             accept = _compose(request, draft, order)
+            if order.number in opted_out:
+                told["bad"] += 1
+                told["problem"] = told["problem"] or f"{order.number} opted out."
+                continue
             told["price"] = (told["price"] or 0) + accept.total
             message = accept.messages[0]
             if message.sender != accept.asked_sender:
@@ -222,52 +235,83 @@ def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
     return request.services.sending.compose(Principal(draft.account, CONSOLE), draft.fields(order))
 
 
+@dataclass(slots=True)
+class ListPreview:
+    """What sending the rows would do now."""
+
+    findings: ListFindings
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """The first SHOWN rows."""
+    good: int = 0
+    """Rows that can be sent."""
+    total: int = 0
+    """Micro-credits that they cost."""
+    spent: int = 0
+    """The same without rows beyond a limit."""
+    beyond: Counter[Verdict] = field(default_factory=Counter)
+
+    def add(self, order: ListRow, accept: Accept | None, problem: str = "") -> None:
+        """Adds a row. `accept` is None if it cannot be sent."""
+        row = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": problem}
+        if accept is not None:
+            row |= {"segments": accept.messages[0].segments, "price": accept.total}
+            self.good += 1
+            self.total += accept.total
+            if accept.verdict in (Verdict.ACCEPTED, Verdict.TOO_LITTLE_CREDIT):
+                self.spent += accept.total
+            if accept.verdict is not Verdict.ACCEPTED:
+                self.beyond[accept.verdict] += 1
+        if len(self.rows) < SHOWN:
+            self.rows.append(row)
+
+
+async def _rehearse(request: PageRequest, draft: Draft, who: Principal) -> ListPreview:
+    """Judges the rows one after the other. Acceptance judges them again, and alone decides."""
+    rehearsal = await request.services.sending.rehearse(who)
+    findings = ListFindings(draft.table, draft.place, str(draft.template.content))
+    found, index, opted_out = ListPreview(findings), 0, set[str]()
+    async for order in _unhurried(draft.orders()):
+        if index % MOST_AMONG == 0:
+            opted_out = await _opted_out(request, draft, index)
+        index += 1
+        try:
+            accept = rehearsal.send(draft.fields(order), opted_out)
+        except Fault as fault:
+            findings.add_fault(index, fault)
+            found.add(order, None, "left out")
+            continue
+        if accept.verdict is Verdict.SUPPRESSED:
+            findings.add_opted_out(index, order.number)
+            found.add(order, None, "opted out")
+        else:
+            findings.add_good(index, order.number)
+            found.add(order, accept)
+    return found
+
+
 async def preview(request: PageRequest) -> PageResponse:
     draft = await _draft(request, request.form)
     sending, who = request.services.sending, Principal(draft.account, CONSOLE)
     if draft.account.tariff.names_networks:
         await sending.find_networks(who, Fields([order.number for order in islice(draft.orders(), LOOKED_UP)]))
-    rehearsal = await sending.rehearse(who)
-    total, good, spent = 0, 0, 0
-    beyond: Counter[Verdict] = Counter()
-    problems: dict[str, int] = {}
-    rows: list[dict[str, Any]] = []
-    field = ""
-    async for order in _unhurried(draft.orders()):
-        row: dict[str, Any] = {"number": order.number, "text": order.text, "segments": 0, "price": None, "problem": ""}
-        try:
-            accept = rehearsal.send(draft.fields(order))
-        except Fault as fault:
-            row["problem"] = fault.message
-            field = field or fault.field or ""
-            if fault.message in problems or len(problems) < TOLD:
-                problems[fault.message] = problems.get(fault.message, 0) + 1
-        else:
-            row["segments"], row["price"] = accept.messages[0].segments, accept.total
-            total += accept.total
-            good += 1
-            if accept.verdict in (Verdict.ACCEPTED, Verdict.TOO_LITTLE_CREDIT):
-                spent += accept.total
-            if accept.verdict is not Verdict.ACCEPTED:
-                beyond[accept.verdict] += 1
-        if len(rows) < SHOWN:
-            rows.append(row)
-    if not good and len(problems) == 1 and field in ("sender", "from", "content", "time", "type", "dlr"):
-        return await form(request, FormProblem(next(iter(problems)), "sender" if field == "from" else field))
+    found = await _rehearse(request, draft, who)
+    sole = "" if found.good else found.findings.sole_problem(("sender", "from", "content", "time", "type", "dlr"))
+    if sole:
+        of = found.findings.field
+        return await form(request, FormProblem(sole, "sender" if of == "from" else of))
     balance = await request.desk.store.customers.balance(draft.account.account.id)
     return request.page(
         "send_preview.html",
         values=request.form,
         draft=draft,
-        rows=rows,
-        good=good,
-        bad=len(draft.table.rows) - good,
-        problems=problems,
-        total=total,
+        rows=found.rows,
+        good=found.good,
+        findings=found.findings,
+        total=found.total,
         balance=balance,
-        left=balance + draft.account.account.credit_limit - spent,
-        beyond=[(BEYOND[verdict], count) for verdict, count in beyond.items()],
-        refused=beyond.total(),
+        left=balance + draft.account.account.credit_limit - found.spent,
+        beyond=[(BEYOND[verdict], count) for verdict, count in found.beyond.items()],
+        refused=found.beyond.total(),
         form=request.services.secrets.token(12),
     )
 
