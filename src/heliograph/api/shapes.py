@@ -9,6 +9,7 @@ from heliograph.domain.limits.defaults import LIST_LIMIT, PULL_LIMIT, RECEIPT_TE
 from heliograph.domain.message.receipt import Delivery, is_final
 from heliograph.domain.message.state import State
 from heliograph.domain.message.suppression import SOURCES
+from heliograph.domain.numbers import phone
 from heliograph.domain.text.repertoire import Encoding
 
 HEX_ID = "^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$"
@@ -19,7 +20,7 @@ SENDER = "^[A-Za-z0-9]{1,15}$"
 _CREDITS = "^-?[0-9]+(\\.[0-9]{1,6})?$"
 
 EXAMPLE_ID = "019e2b1c5f3a70008c1de1f5a0b7c3d2"
-EXAMPLE_NUMBER = "447700900123"
+EXAMPLE_NUMBER = phone.EXAMPLE
 EXAMPLE_INBOUND_ID = "019e2b1c-7a05-7001-9f0a-3c5d7e9b1a2f"
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from heliograph.app.configuration import Account
 from heliograph.app.records import RefusalCount, RefusedRequest
 from heliograph.domain.error import Fault, Reason
-from heliograph.domain.numbers.phone import mask, mask_search
+from heliograph.domain.numbers.phone import EXAMPLE, mask, mask_search
 
 KEPT: Final = 20
 """Latest refused requests kept for each account and reason."""
@@ -168,7 +168,10 @@ def without_values(message: str, field: str) -> str:
         return _SPELT.sub(lambda found: mask_search(found[0]), value)
 
     def masked(found: re.Match[str]) -> str:
-        return found[0] if field in _TIMES and _SECONDS(found[0]) is not None else mask(found[0])
+        number = found[0]
+        is_time = field in _TIMES and _SECONDS(number) is not None
+        is_ours = number == EXAMPLE and found.string.endswith("such as ", 0, found.start())
+        return number if is_time or is_ours else mask(number)
 
     return _NUMBER.sub(masked, _VALUE.sub(shown, message))
 

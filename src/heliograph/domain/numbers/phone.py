@@ -26,7 +26,10 @@ _WRITING = re.compile(r"[\s()./'\"\u2010-\u2015\u2212\u200b-\u200f\u202a-\u202e\
 _ITALY: Final = "39"
 """Its numbers keep their zero: `+39 (0)6 6982` is 39066982."""
 
-_EXAMPLE = "digits with the country code, such as 447700900123"
+EXAMPLE: Final = "447700900123"
+"""The number in sentences about bad numbers. No phone has it: its range is for films and plays."""
+
+_EXAMPLE = f"digits with the country code, such as {EXAMPLE}"
 
 
 def is_destination(text: str) -> bool:
