@@ -34,6 +34,11 @@ def test_a_password_can_be_given_and_is_not_repeated(run: Run) -> None:
     assert "10 to 128 characters" in short.stderr
 
 
+def test_the_help_of_a_new_token_lists_the_scopes(run: Run) -> None:
+    shown = run("admin", "token", "create", "--help").stdout
+    assert all(scope.value in shown for scope in TOKEN_SCOPES)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -56,6 +61,8 @@ def test_a_token_is_made_listed_and_revoked(run: Run) -> None:
     (listed,) = answer(run("admin", "token", "list", "--json"))["tokens"]
     assert (listed["id"], listed["name"], listed["scopes"]) == (made["id"], "billing", ["accounts:read"])
     assert "secret" not in listed
+    head, _, row = run("admin", "token", "list").stdout.splitlines()
+    assert row[head.index("REVOKED") :].startswith("no ")
     answer(run("admin", "token", "revoke", made["id"], "--json"))
     assert answer(run("admin", "token", "list", "--json"))["tokens"][0]["revoked"]
     every = answer(run("admin", "token", "create", "backup", "--all-scopes", "--json"))

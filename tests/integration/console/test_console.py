@@ -979,7 +979,7 @@ async def test_an_error_that_a_bind_has_come_over_is_told_as_what_was_before(
     assert "3 h 5 min ago, before it was bound: the operator unbound the link" in page.text
     monkeypatch.setattr(bind, "state", "waiting")
     page = await ada.get("/connectors/operator")
-    assert 'the operator unbound the link <span class="muted">3 h 5 min ago</span>' in page.text
+    assert '<span class="muted">3 h 5 min ago:</span> the operator unbound the link</td>' in page.text
 
 
 async def test_a_connector_is_added_changed_tested_paused_and_removed(house: AdminHouse, ada: Browser) -> None:

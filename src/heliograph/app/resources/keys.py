@@ -86,7 +86,7 @@ def key_row(key: ApiKey) -> dict[str, Any]:
 KEY_FIELDS = (
     Field("id", Text(), "The key's short id, which is not secret.", example="4f1a2b3c"),
     Field("created", Moment(), "When it was made."),
-    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
+    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="no"),
     Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
     Field("used", Moment(), "When it was last used, accurate to an hour.", nullable=True, empty="never"),
 )

@@ -202,7 +202,7 @@ _TOKEN_FIELDS = (
     _TOKEN_NAME,
     Field("scopes", Words(), "Permissions of the token.", example="accounts:read"),
     Field("created", Moment(), "When it was made."),
-    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="in use"),
+    Field("revoked", Moment(), "When it was revoked; null: it is in use.", nullable=True, empty="no"),
     Field("expires", Moment(), "When it expires.", nullable=True, empty="never"),
     Field("used", Moment(), "When it was last used, accurate to an hour.", nullable=True, empty="never"),
 )
@@ -309,6 +309,7 @@ TOKENS = Resource(
             ),
             answer_name="NewToken",
             arguments=("name",),
+            more=f"The scopes are {', '.join(TOKEN_SCOPES)}.",
             examples=(
                 "admin token create billing --scope accounts:read --scope topups:write",
                 "admin token create backup --all-scopes --expires 365d --json | jq -r .secret",
