@@ -15,7 +15,7 @@ from heliograph.app.sending import optional_fields
 from heliograph.app.sending.fields import Fields, shown
 from heliograph.app.sending.number import Number
 from heliograph.app.sending.principal import Principal
-from heliograph.domain.error import Fault, invalid
+from heliograph.domain.error import Fault, invalid, missing
 from heliograph.domain.message.state import KIND_WORDS, Kind, parse_kind
 from heliograph.domain.numbers.phone import number_of
 from heliograph.domain.text.preparation import decode_content
@@ -43,6 +43,23 @@ def _bare(name: str) -> str:
 
 
 _NEARLY: Final = {_bare(name): name for name in _KNOWN}
+
+_OTHER_NAMES: Final = {
+    "to": (
+        "to", "recipient", "recipients", "receiver", "destination", "destinations", "destination_addr", "dest", "dst",
+        "phone", "phone_number", "telephone", "mobile", "mobile_number", "msisdn", "number", "numbers", "to_number",
+    ),
+    "from": (
+        "from", "sender", "sender_id", "sender_name", "source", "source_addr", "src", "originator", "from_number",
+    ),
+    "content": ("content", "text", "message", "message_text", "body", "msg", "sms", "sms_text", "short_message"),
+}  # fmt: skip
+"""Names of required fields in requests of other gateways, for a missing field's sentence."""
+
+_LIKELY: Final = {_bare(name): field for field, names in _OTHER_NAMES.items() for name in names}
+
+_LIKELY_CHARS: Final = 24
+"""The most characters of such a name, which is repeated in the sentence."""
 
 TLV_PREFIX: Final = "tlv_"
 """Prefix of the names of form fields with TLVs, as in `tlv_0x1400`."""
@@ -135,11 +152,21 @@ def read_fields(values: dict[str, Any], who: Principal, *, is_form: bool, longes
 def _given(fields: Fields, values: dict[str, Any], *, is_form: bool) -> dict[str, Any] | None:
     """Returns the fields of `app.sending.optional_fields` among the values. A form has a field for each TLV.
 
-    Refuses a near miss of a known name, such as `dlr_url`: ignored, it would lose a field of the client's."""
-    for name in values.keys() - _KNOWN:
-        meant = _NEARLY.get(_bare(name))
+    Refuses a near miss of a known name, such as `dlr_url`: ignored, it would lose a field of the client's. The fault of
+    a missing field names a field that probably means it, such as `text` for `content`."""
+    is_whole = fields.to is not None and fields.sender is not None and fields.content is not None
+    for name in values:
+        if name in _KNOWN:
+            continue
+        bare = _bare(name)
+        meant = _NEARLY.get(bare)
         if meant is not None:
             fields.refuse(name, invalid(name, f"There is no field {shown(name)}; did you mean {meant}?"))
+        if is_whole or len(name) > _LIKELY_CHARS:
+            continue
+        likely = _LIKELY.get(bare)
+        if likely is not None and values.get(likely) is None and likely not in (fields.unreadable or ()):
+            fields.refuse(likely, missing(likely, name))
     given = {name: values[name] for name in optional_fields.NAMES if values.get(name) is not None}
     if is_form:
         given = {name: text for name, text in given.items() if text}

@@ -221,8 +221,13 @@ class Fault(Exception):
         return body
 
 
-def missing(field: str) -> Fault:
-    return Fault(MISSING, f"The field {field} is missing; it is required here.", field)
+def missing(field: str, instead: str = "") -> Fault:
+    """Returns the fault of a missing field. `instead` is a name in the request that probably means it, such as `text`
+    for `content`."""
+    problem = f"The field {field} is missing; it is required here."
+    if instead:
+        problem += f" There is no field {instead}; did you mean {field}?"
+    return Fault(MISSING, problem, field)
 
 
 def invalid(field: str, message: str, reason: Reason | None = None) -> Fault:

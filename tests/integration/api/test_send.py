@@ -713,6 +713,37 @@ async def test_a_name_that_is_nearly_a_fields_is_refused(gateway: Gateway, name:
     assert bad.fault == (400, "03", "to")
 
 
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [
+        ("content", "text"), ("content", "Message"), ("content", "body"), ("from", "sender"), ("from", "sender_id"),
+        ("from", "source"), ("to", "recipient"), ("to", "phone-number"), ("to", "msisdn"),
+    ],
+)  # fmt: skip
+async def test_a_missing_field_that_other_gateways_call_otherwise_is_named(
+    gateway: Gateway, field: str, other: str
+) -> None:
+    named = {other if name == field else name: value for name, value in GOOD.items()}
+    for reply in (await gateway.send(named), await gateway.send_form(named, V2)):
+        assert reply.fault == (400, "02", field)
+        assert reply.json["Message"] == (
+            f"The field {field} is missing; it is required here. There is no field {other}; did you mean {field}?"
+        )
+    alone = await gateway.send({other: "x"})
+    assert alone.fault == (400, "02", "to"), "the order of checks stays"
+    unreadable = await gateway.send(named | {field: True})
+    assert (unreadable.fault, "did you mean" in unreadable.json["Message"]) == ((400, "03", field), False)
+    assert (await gateway.send(GOOD | {other: "x"})).status == 200
+    assert (await gateway.send(named | {field: None})).json["Message"].endswith(f"did you mean {field}?")
+    assert (await gateway.send(named | {"to": "1"})).fault == (400, "03", "to")
+
+
+async def test_a_missing_field_in_another_spelling_is_named(gateway: Gateway) -> None:
+    refused = await gateway.send({"To": GOOD["to"], "from": "Acme", "content": "x"})
+    assert refused.fault == (400, "02", "to")
+    assert refused.json["Message"].endswith("There is no field To; did you mean to?")
+
+
 async def test_other_names_are_nobodys_business(gateway: Gateway) -> None:
     assert (await gateway.send(GOOD | {"campaign": "x", "dlr-method": "POST"})).status == 200
 
