@@ -130,6 +130,7 @@ def test_the_network_and_what_phones_write_to(desk: Desk, tmp_path: Path) -> Non
         assert desk.elsewhere("connector", "show", "op1")["host"] == "127.0.0.1"
         assert desk.elsewhere("connector", "test", "op1")["ok"]
     route = desk.elsewhere("route", "add", "--prefix", "44", "--connector", "op1", "--priority", "-3")
+    assert route.pop("note") == ""
     assert desk.same("route", "list")["routes"] == [route]
     desk.elsewhere("route", "remove", str(route["id"]))
     number = desk.elsewhere("number", "add", "3388", "--account", "acme", "--keyword", "PIZZA")
