@@ -3,6 +3,8 @@
 import gc
 import os
 from collections.abc import Callable, Generator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -36,15 +38,29 @@ _passed_alone: list[str] = []
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collecting makes a million objects, none of them garbage: nobody looks for any among them, then or later."""
     gc.disable()
     _make_random_numbers()
+    _load_a_share(session.config)
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _load_a_share(config: pytest.Config) -> None:
+    """Has each worker of a whole run begin with other modules. Otherwise all of them would rewrite the assertions of
+    the same modules at the same time, where no earlier run left bytecode; so each takes it from the others."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    folder = Path(__file__).parent
+    modules = [path for path in sorted(folder.rglob("test_*.py")) if not _is_left_out(path, config)]
+    for path in modules[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(pytest.skip.Exception):
+            import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
 
 
 @settings(max_examples=1, database=None)
@@ -57,8 +73,11 @@ def _make_random_numbers(_: bool) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leaves out the tests with schemathesis where its plugin is switched off: loading it takes each worker a second
     and more."""
-    is_off = config.pluginmanager.is_blocked("schemathesis")
-    return True if is_off and collection_path.name.endswith("schemathesis.py") else None
+    return _is_left_out(collection_path, config) or None
+
+
+def _is_left_out(path: Path, config: pytest.Config) -> bool:
+    return path.name.endswith("schemathesis.py") and config.pluginmanager.is_blocked("schemathesis")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
