@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from smpplib.exceptions import PDUError
 
-from heliograph.app.resources.account_settings import GROUPS, SETTING
+from heliograph.app.resources.account_settings import GROUPS
 from heliograph.composition.dev import USER_NAME, USER_PASSWORD
+from heliograph.console.pages.accounts import SETTINGS
 from tests.browser.conftest import PHONE, Opener, SharedPages, opening
 from tests.browser.operator import Operator
 from tests.support.process import Admin, GatewayProcess, eventually
@@ -308,7 +309,7 @@ def test_a_setting_is_found_among_many(opened: Opener) -> None:
     expect(page.get_by_text("There is no such setting.")).to_be_visible()
     find.fill("")
     expect(form.locator("fieldset:visible")).to_have_count(len(GROUPS))
-    expect(form.locator(".field:visible")).to_have_count(len(SETTING))
+    expect(form.locator(".field:visible")).to_have_count(len(SETTINGS))
 
 
 @pytest.mark.extended
