@@ -279,13 +279,11 @@ class Route:
     @property
     def rule(self) -> tuple[object, ...]:
         """The fields that no two routes have alike."""
-        return (
-            self.prefix, self.network, self.account, self.plan, self.sender, self.connector, self.priority,
-        )  # fmt: skip
+        return *self.group, self.connector, self.priority
 
     @property
-    def group(self) -> tuple[object, ...]:
-        """The fields that routes have alike which match equally well."""
+    def group(self) -> tuple[str, str, int, str, str]:
+        """The fields that are equal in all routes that match equally well."""
         return self.prefix, self.network, self.account, self.plan, self.sender
 
 

@@ -33,7 +33,7 @@ PATCHED = (
     "tests/integration/smpp_server/test_binds.py::test_submit_multi_with_a_slow_text_leaves_others_their_time",
     "tests/integration/smpp_server/test_binds.py::test_submit_multi_with_much_nonsense_costs_little",
 )
-"""They patch a constant, a function or a method, and those are compiled in."""
+"""Tests that patch a constant, a function or a method. Compiled modules do not let them."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.minutes, pytest.mark.timeout(3600), pytest.mark.extended]
 

@@ -39,6 +39,9 @@ from heliograph.domain.display import did_you_mean
 ROUTES_NOTED: Final = 1_000
 """Routes of a removed connector that the audit log keeps."""
 
+DAMAGED: Final = "its settings are damaged, so that it is off"
+"""The warning about a connector that is not whole."""
+
 _OPTION: Final = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
 
@@ -239,7 +242,7 @@ def _row(desk: Desk, connector: Connector, reports: Iterable[ConnectorReport]) -
         "options": kind.options(connector),
         "created": connector.created,
         "bind_state": bind_state_of(connector, reports, desk.now),
-        "warnings": [] if kind.is_whole(connector) else ["its settings are damaged, so that it is off"],
+        "warnings": [] if kind.is_whole(connector) else [DAMAGED],
     }
 
 

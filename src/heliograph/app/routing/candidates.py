@@ -169,9 +169,8 @@ class RouteTable:
         """Whether `_groups` may have groups of no target."""
         targets: dict[tuple[str, str, int, str, str], list[RouteWay]] = {}
         for each in routes:
-            target = each.prefix, each.network, each.account, each.plan, each.sender
             way = each.connector, each.priority, each.share, each.fallback
-            targets.setdefault(target, []).append(way)
+            targets.setdefault(each.group, []).append(way)
         self.update((*target, tuple(ways)) for target, ways in targets.items())
 
     def update(self, routes: Iterable[RouteRow]) -> None:

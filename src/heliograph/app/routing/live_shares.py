@@ -31,7 +31,7 @@ def live_shares(routes: Iterable[Route], totals: Iterable[tuple[CellKey, Cell]])
         sent[key.connector, None] += cell.submitted
     groups: defaultdict[tuple[object, ...], list[Route]] = defaultdict(list)
     for route in routes:
-        groups[route.prefix, route.network, route.account, route.plan, route.sender].append(route)
+        groups[route.group].append(route)
     shares = {}
     for group in groups.values():
         country = country_of(group[0].prefix) or None

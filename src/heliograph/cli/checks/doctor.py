@@ -184,8 +184,8 @@ async def _connectors(desk: "Desk", settings: "Settings", binds: bool) -> AsyncI
         if not connector.settings:
             continue  # its row is damaged, which `_unreadable` says
         if not desk.kinds[connector.kind].is_whole(connector):
-            detail = "its settings are damaged, so that it is off"
-            yield Finding(f"connector {connector.name}", "fail", detail, f"heliograph connector show {connector.name}")
+            show = f"heliograph connector show {connector.name}"
+            yield Finding(f"connector {connector.name}", "fail", connectors.DAMAGED, show)
             continue
         if connector.state != ON:
             says = "it is off" if connector.state == OFF else "it is draining: nothing new is sent over it"

@@ -237,7 +237,7 @@ def _compose(request: PageRequest, draft: Draft, order: ListRow) -> Any:
 
 @dataclass(slots=True)
 class ListPreview:
-    """What sending the rows would do now."""
+    """The outcome of sending the rows now."""
 
     findings: ListFindings
     rows: list[dict[str, Any]] = field(default_factory=list)
